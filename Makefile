@@ -1,0 +1,43 @@
+# make demo | test | test-long | lint | bench. Each makes .venv first; nothing else need be prepared.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_STAMP := $(VENV)/.installed
+TEST_STAMP := $(VENV)/.installed-test
+
+.PHONY: demo test test-long lint bench clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(TEST_STAMP): $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $(RUN_STAMP) $@
+
+demo: $(RUN_STAMP)
+	@mkdir -p build
+	$(BIN)/swarm run examples/renewal.yaml --ledger build/renewal.jsonl --roster build/renewal.roster.yaml
+
+test: $(TEST_STAMP)
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: $(TEST_STAMP)
+	$(BIN)/python -m pytest -m long --timeout 1800
+
+lint: $(TEST_STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(TEST_STAMP)
+	$(BIN)/python bench/selection.py
+	$(BIN)/python bench/negotiation.py
+	$(BIN)/python bench/tracker.py
+
+clean:
+	rm -rf $(VENV) build

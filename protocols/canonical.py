@@ -1,0 +1,64 @@
+"""Canonical JSON bytes (RFC 8785) and digests over them.
+
+Everything that is signed, sealed or named by a digest is named through these bytes, so that one object has one id
+everywhere. No floats pass: amounts are decimal strings, integers stay within ±(2^53−1).
+"""
+
+import json
+import re
+from hashlib import sha256
+from typing import Any
+
+import rfc8785
+
+JSON = Any
+"""A JSON value without floats: ``None``, ``bool``, ``int``, ``str``, ``list`` or ``dict`` with text keys."""
+
+LARGEST_INTEGER = 2**53 - 1
+
+_encode = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
+).encode
+# UTF-16 order, which RFC 8785 sorts keys by, differs from Python's only beyond U+DFFF; the escapes never differ.
+_BEYOND = re.compile("[\ue000-\U0010ffff]")
+
+
+def canonical(value: JSON) -> bytes:
+    """Return the RFC 8785 bytes of *value*.
+
+    Raises ``ValueError`` for what has no canonical form here: floats, integers beyond ±(2^53−1), lone surrogates.
+    """
+    try:
+        _refuse_unexact(value)
+        text = _encode(value)
+        if _BEYOND.search(text):
+            return rfc8785.dumps(value)
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("text holds a lone surrogate, which has no UTF-8 form") from error
+    except (TypeError, RecursionError, rfc8785.CanonicalizationError) as error:
+        raise ValueError(f"no canonical JSON: {error}") from error
+
+
+def _refuse_unexact(value: JSON) -> None:
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                raise ValueError(f"no canonical JSON: the key {key!r} is not text")
+            _refuse_unexact(item)
+    elif kind is list or kind is tuple:
+        for item in value:
+            _refuse_unexact(item)
+    elif kind is int:
+        if not -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
+            raise ValueError(f"no canonical JSON: the integer {value} is beyond ±(2^53−1)")
+    else:
+        raise ValueError(f"no canonical JSON: {kind.__name__} {value!r}; amounts are decimal strings")
+
+
+def digest(value: JSON) -> str:
+    """Return the SHA-256 of the canonical bytes of *value* as lower-case hex."""
+    return sha256(canonical(value)).hexdigest()

@@ -1,0 +1,63 @@
+"""Errors by whose fault they are.
+
+::
+
+    SwarmError
+    ├── BadInput        theirs: a file, option or name that a person gave us; says place and what is valid
+    ├── BadEntry        theirs: bytes on a log that are no valid entry; carries a stable code
+    └── WireError       the wire's: the broker or the network
+        ├── Unavailable     no server, no leader, a time-out: worth trying again
+        ├── WrongLast       somebody wrote on that subject since (compare-and-set failed)
+        ├── LogFull         the store or the author's cap is full
+        ├── TooLarge        the message is over the server's or the stream's limit
+        └── Denied          the server refuses this key that subject
+
+Anything else that escapes is a bug of ours.
+"""
+
+
+class SwarmError(Exception):
+    """Base of all errors that are not bugs of ours."""
+
+
+class BadInput(SwarmError):
+    """Input that cannot be used: where (``source``, ``line``), what is wrong, and what would be valid."""
+
+    def __init__(self, message: str, *, source: str = "", line: int | None = None) -> None:
+        self.message = message
+        self.source = source
+        self.line = line
+        place = f"{source}:{line}: " if source and line else f"{source}: " if source else ""
+        super().__init__(place + message)
+
+
+class BadEntry(SwarmError):
+    """Bytes that are not a valid entry of this room; ``code`` is one of the finding codes."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+class WireError(SwarmError):
+    """The broker or the network failed us."""
+
+
+class Unavailable(WireError):
+    """Nobody answered in time: no server, no leader, a lagging replica. Worth trying again."""
+
+
+class WrongLast(WireError):
+    """The subject's last sequence is not the expected one."""
+
+
+class LogFull(WireError):
+    """The store, the stream or the author's own cap holds no more."""
+
+
+class TooLarge(WireError):
+    """The message is larger than the server or the stream allows."""
+
+
+class Denied(WireError):
+    """The server does not allow this key that subject."""

@@ -15,6 +15,8 @@ JSON = Any
 """A JSON value without floats: ``None``, ``bool``, ``int``, ``str``, ``list`` or ``dict`` with text keys."""
 
 LARGEST_INTEGER = 2**53 - 1
+DEEPEST = 32
+"""How deep lists and objects may nest: far beyond any message, far within what every decoder bears."""
 
 _encode = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
@@ -29,7 +31,7 @@ def canonical(value: JSON) -> bytes:
     Raises ``ValueError`` for what has no canonical form here: floats, integers beyond ±(2^53−1), lone surrogates.
     """
     try:
-        _refuse_unexact(value)
+        _refuse_unexact(value, DEEPEST)
         text = _encode(value)
         if _BEYOND.search(text):
             return rfc8785.dumps(value)
@@ -40,18 +42,21 @@ def canonical(value: JSON) -> bytes:
         raise ValueError(f"no canonical JSON: {error}") from error
 
 
-def _refuse_unexact(value: JSON) -> None:
+def _refuse_unexact(value: JSON, depth: int) -> None:
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return
-    if kind is dict:
-        for key, item in value.items():
-            if type(key) is not str:
-                raise ValueError(f"no canonical JSON: the key {key!r} is not text")
-            _refuse_unexact(item)
-    elif kind is list or kind is tuple:
+    if kind is dict or kind is list or kind is tuple:
+        if depth == 0:
+            raise ValueError(f"no canonical JSON: nested deeper than {DEEPEST}")
+        if kind is dict:
+            for key in value:
+                if type(key) is not str:
+                    raise ValueError(f"no canonical JSON: the key {key!r} is not text")
+            value = value.values()
         for item in value:
-            _refuse_unexact(item)
+            if type(item) is not str:
+                _refuse_unexact(item, depth - 1)
     elif kind is int:
         if not -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
             raise ValueError(f"no canonical JSON: the integer {value} is beyond ±(2^53−1)")

@@ -1,6 +1,6 @@
 """What a fold sees of the log: one said thing, its place, its time and its author."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from protocols.instants import Instant
 from protocols.message import Message
@@ -10,14 +10,13 @@ from protocols.message import Message
 class Event:
     """One entry that passed the log's own checks.
 
-    ``at`` is the log's time, never a local clock's. ``seen`` is how far the author had folded the room when it
-    signed. ``digests`` are those the log computed of sealed content, so that no rule hashes twice.
+    ``at`` is the log's time, never a local clock's. ``author`` is the name that the roster gives the signing key.
+    ``seen`` is how far the author had folded the room when it signed.
     """
 
     position: int
     at: Instant
     author: str
     id: str
+    seen: int
     body: Message
-    seen: int = 0
-    digests: dict[str, str] = field(default_factory=dict)

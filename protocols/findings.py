@@ -5,6 +5,7 @@ A finding is a recorded fact with a name and a place in the log; it is never a v
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Severity(StrEnum):
@@ -32,7 +33,100 @@ class Finding:
         """The severity that the table gives the code."""
         return CODES[self.code][0]
 
+    def plain(self) -> dict[str, Any]:
+        """Return the finding as JSON."""
+        return {"code": self.code, "position": self.position, "who": self.who, "text": self.text}
 
-N, W, F = Severity.NOTE, Severity.WARNING, Severity.FAULT
 
-CODES: dict[str, tuple[Severity, str]] = {}
+NOTE, WARNING, FAULT = Severity.NOTE, Severity.WARNING, Severity.FAULT
+
+CODES: dict[str, tuple[Severity, str]] = {
+    # records that are no valid entry of the room; kept as raw bytes
+    "too_large": (FAULT, "The bytes are more than an entry may have."),
+    "too_deep": (FAULT, "The JSON nests deeper than any message."),
+    "not_json": (FAULT, "The bytes are not strict JSON in UTF-8."),
+    "duplicate_key": (FAULT, "One object holds a key twice, so that readers could see different values."),
+    "not_canonical": (FAULT, "The bytes are not the canonical form (RFC 8785) of what they say."),
+    "bad_envelope": (FAULT, "The entry lacks a field, has an unknown one, or one of the wrong form."),
+    "wrong_room": (FAULT, "The entry was signed for another room."),
+    "bad_signature": (FAULT, "The signature is not the author's."),
+    # entries that do not continue their author's chain
+    "duplicate": (NOTE, "The same bytes were stored again; without effect."),
+    "equivocation": (FAULT, "Two different entries of one author with one number: the first stands, both are proof."),
+    "chain_gap": (FAULT, "The entry does not follow its author's last one."),
+    # entries that continue the chain and count for nothing
+    "clock_disputed": (WARNING, "Store time and the author's clock differ by more than the room allows; said again."),
+    "seen_stale": (WARNING, "The author had not seen what it answers, or says it has seen less than before."),
+    "seen_mismatch": (FAULT, "The head its author signs is not this log's: the author or the broker changed the log."),
+    "bad_body": (WARNING, "The body does not fit its model."),
+    # the room
+    "not_opened": (FAULT, "The first record is not an opening."),
+    "bad_opening": (FAULT, "The opening is out of bounds."),
+    "already_open": (WARNING, "A room is opened once."),
+    "wrong_opening": (WARNING, "A member joined another opening than this room's."),
+    "not_a_member": (WARNING, "The speaker is not on the roster."),
+    "declined": (NOTE, "A member declines, with its reason."),
+    "left": (NOTE, "A member leaves, with its reason."),
+    "excused": (NOTE, "A member excuses itself from a step, with its reason."),
+    "already_excused": (WARNING, "The member excused itself from this step before."),
+    "silent": (WARNING, "A member did not answer a step by its deadline."),
+    "late": (NOTE, "An answer came after its step had closed; kept, counts for nothing."),
+    "not_open": (WARNING, "An answer to a step that is not open."),
+    "not_expected": (WARNING, "An answer by a member of whom none was expected."),
+    "already_answered": (WARNING, "A second answer to one step; the first stands."),
+    "wrong_kind": (WARNING, "An answer of a kind that the step does not take."),
+    "abandoned": (WARNING, "The room ended before its agenda did."),
+    "close_mismatch": (FAULT, "A member signed another result than the log gives."),
+    # sealing
+    "reveal_mismatch": (FAULT, "A reveal does not match its seal; the true one may follow."),
+    "seal_not_opened": (WARNING, "A sealed answer was never opened: an absence, never a value."),
+    # Accord
+    "void_interpretation": (WARNING, "An interpretation breaks its model."),
+    "void_reading": (WARNING, "A reading of the others breaks its model, or contradicts the member's own cases."),
+    "divergence": (NOTE, "Two members mean different things by one term."),
+    "divergence_open": (WARNING, "A difference of meaning stays open and is carried or blocks."),
+    "unknown_interpretation": (WARNING, "A settlement names an interpretation that nobody revealed."),
+    "incomplete_settlement": (WARNING, "A settlement leaves a term out."),
+    "uses_open_term": (WARNING, "An option or promise uses a term whose meaning is open."),
+    # Concord
+    "incomplete_quote": (WARNING, "A quote must name values for exactly the quoter's issues."),
+    "void_option": (WARNING, "An option breaks its model."),
+    "incomplete_option": (WARNING, "An option has no value for an issue."),
+    "unknown_value": (WARNING, "An option or quote uses a value that the opening does not list."),
+    "not_yours_to_decide": (WARNING, "A value or ruling that is another member's to give."),
+    "unrequested": (WARNING, "An option offers something that is no issue of the room."),
+    "bad_commitment": (WARNING, "A commitment that cannot be: unknown party, event or commitment, or a bad condition."),
+    "repeated_option": (NOTE, "An improvement repeats an option; it counts as a pass."),
+    "wrong_standing": (WARNING, "A pass names an option that is not the standing one."),
+    "void_ballot": (WARNING, "A ballot breaks its model."),
+    "unknown_option": (WARNING, "A ballot names an option that is not asked about."),
+    "scored_and_rejected": (WARNING, "A ballot scores and rejects one option."),
+    "score_not_integer": (WARNING, "A score is not an integer."),
+    "score_out_of_range": (WARNING, "A score is not within 0–100."),
+    "too_many_rejections": (WARNING, "A ballot rejects more options than its budget allows."),
+    "rejection_without_reason": (WARNING, "A rejection has no reason."),
+    "incomplete_ballot": (WARNING, "A ballot leaves an option out."),
+    "reserve_mismatch": (FAULT, "The reserve opened is not the one committed to."),
+    "wrong_outcome": (WARNING, "A ratification signs another outcome than the log gives."),
+    # commitments
+    "not_on_agenda": (WARNING, "The room's agenda has no commitments."),
+    "wrong_promise": (WARNING, "A debtor's promises are not those that the opening lists."),
+    "not_allowed": (WARNING, "This party may not do that."),
+    "terminal_state": (NOTE, "The commitment has ended; kept as evidence."),
+    "wrong_state": (WARNING, "The life cycle has no such move from here."),
+    "unknown_commitment": (WARNING, "No commitment has this id."),
+    "unknown_report": (WARNING, "No report has this id."),
+    "unknown_party": (WARNING, "No party has this name."),
+    "conflicting_report": (WARNING, "A second report under one id says something else."),
+    "circle": (WARNING, "Commitments wait for each other in a circle."),
+    "deadlock": (WARNING, "Parties wait for each other: none has to act first."),
+    "conflict": (WARNING, "Two promises of one debtor exclude each other."),
+    # the ledger
+    "altered": (FAULT, "A record is not what its author signed, or not where it was signed to be."),
+    "checkpoint_mismatch": (FAULT, "The closing checkpoint is not over these records, or not its signer's."),
+    "torn_tail": (WARNING, "The file does not end in a newline: its last line was cut off."),
+    "key_mismatch": (FAULT, "A member's key is not the one that the roster pins."),
+    "not_pinned": (WARNING, "No roster was given: who the keys belong to is not shown."),
+    "not_complete": (WARNING, "Not every member has signed the end, or not every signature is covered by another."),
+    "uncovered": (NOTE, "Records that no other member has signed to have seen."),
+}

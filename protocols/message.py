@@ -10,12 +10,17 @@ NAME_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
 
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 """Words of a member: data for people and models, never interpreted."""
+Words = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 Title = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=NAME_PATTERN)]
 """The name of a member, term, issue, event or commitment."""
 Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Key = Annotated[str, StringConstraints(pattern=r"^U[A-Z2-7]{55}$")]
+"""A public key in NATS nkey text."""
 Base64Url = Annotated[str, StringConstraints(min_length=1, max_length=400_000, pattern=r"^[A-Za-z0-9_-]+$")]
-StepId = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[a-z]+(\.[a-z0-9]+)+$")]
+StepId = Annotated[str, StringConstraints(max_length=80, pattern=r"^[a-z]+(\.[a-z0-9]+)+$")]
+DecimalText = Annotated[str, StringConstraints(pattern=r"^-?(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?$")]
+"""An amount as text; compared as a decimal."""
 
 
 class Message(BaseModel):

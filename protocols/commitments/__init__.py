@@ -1,0 +1,1 @@
+"""Commitments: who promised what to whom, under which condition, and what became of it."""

@@ -1,0 +1,1 @@
+"""Concord: which option leaves its least satisfied member best off?"""

@@ -1,0 +1,1 @@
+"""The ledger: the chain that members sign, its verification, and its file."""

@@ -1,0 +1,28 @@
+"""The log: its port here; `swarm.log.memory` and `swarm.log.jetstream` hold the two implementations.
+
+Importing this package loads neither NATS nor a store, so that an auditor needs neither.
+"""
+
+from swarm.log.port import (
+    AUTHOR_RECORDS,
+    MAX_AUTHORS,
+    MAX_MESSAGE_BYTES,
+    MAX_PAYLOAD_BYTES,
+    Cut,
+    Log,
+    RolledBack,
+    Stored,
+    Wakeups,
+)
+
+__all__ = [
+    "AUTHOR_RECORDS",
+    "MAX_AUTHORS",
+    "MAX_MESSAGE_BYTES",
+    "MAX_PAYLOAD_BYTES",
+    "Cut",
+    "Log",
+    "RolledBack",
+    "Stored",
+    "Wakeups",
+]

@@ -1,0 +1,158 @@
+"""The interface between a peer and a mind.
+
+A peer asks its room for the duties of its member, lets the agent answer each one that needs a mind, checks the answer
+against the same models as everybody else, and only then signs it. An agent therefore never sees a key, a broker or
+the log: it gets a duty, which holds all that its step allows it to know, and returns an answer.
+
+To write one, subclass `Agent` and override what your agent has an opinion on; every method has a default except
+`propose` and `score`. Raise `NoAnswer` with a reason to be excused from a step.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from protocols.accord.compare import differ, within
+from protocols.accord.messages import Interpretation, Judgement, Readings, Settlement, Verdict
+from protocols.concord.messages import Option, Value
+from protocols.duties import (
+    CaseAsked,
+    ImproveDuty,
+    InterpretDuty,
+    MeaningAsked,
+    PerformDuty,
+    ProposeDuty,
+    QuoteDuty,
+    RatifyDuty,
+    ReadDuty,
+    ScoreDuty,
+    SettleDuty,
+)
+from protocols.instants import Duration
+from protocols.message import Message
+from protocols.messages import Manifest
+
+
+class NoAnswer(Exception):
+    """The agent will not answer this duty; its peer excuses it with this reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """An option, and the score below which the member would rather have no deal (None: any deal will do)."""
+
+    option: Option
+    reserve: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A ballot by option id: integers 0–100, reasoned rejections, and reasons where the agent likes."""
+
+    scores: dict[str, int]
+    rejects: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratified:
+    """Whether the member signs the outcome; a refusal needs a reason."""
+
+    accept: bool
+    because: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """What the member says about promises now (reports, confirmations, cancellations …), in order.
+
+    ``again_in`` asks for the duty again after so many microseconds, even if nothing changes.
+    """
+
+    acts: Sequence[Message] = ()
+    again_in: Duration | None = None
+
+
+class Watch(Protocol):
+    """What `Agent.perform` may ask its peer about the room."""
+
+    def elapsed(self, condition: str) -> Duration | None:
+        """Return how long ago, in microseconds of the log, *condition* came true; None if it has not."""
+
+
+class Agent:
+    """One member's mind. Methods may be plain or ``async``; plain ones run in a thread and may block."""
+
+    kind = "custom"
+    """What the member's manifest calls this mind."""
+
+    def manifest(self) -> Manifest:
+        """Return what the member announces about itself on joining."""
+        return Manifest(agent=self.kind)
+
+    def nominate(self) -> Sequence[str]:
+        """Return up to three terms to add to those of the opening."""
+        return ()
+
+    async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation]:
+        """Say what each of ``duty.terms`` means. Default: nothing, which is recorded as missing."""
+        return {}
+
+    async def read(self, duty: ReadDuty) -> Readings:
+        """Judge others' cases and meanings. Default: by own bounds and cases, else unsure."""
+        return Readings(
+            verdicts=[case.verdict or verdict_by_bounds(duty, case) for case in duty.cases],
+            judgements=[judgement_by_bounds(duty, meaning) for meaning in duty.meanings],
+        )
+
+    async def settle(self, duty: SettleDuty) -> dict[str, Settlement]:
+        """Settle each of ``duty.terms``. Default: keep one's own meaning."""
+        return {term: Settlement(keep=True) for term in duty.terms}
+
+    async def quote(self, duty: QuoteDuty) -> dict[str, list[Value]]:
+        """Say which values one allows for one's own issues, the standard first. Default: all of them."""
+        return {name: list(issue.values) for name, issue in duty.issues.items()}
+
+    async def propose(self, duty: ProposeDuty) -> Proposed:
+        """Propose one option."""
+        raise NoAnswer(f"a {self.kind} agent proposes nothing")
+
+    async def score(self, duty: ScoreDuty) -> Scored:
+        """Score or reject each of ``duty.options``."""
+        raise NoAnswer(f"a {self.kind} agent scores nothing")
+
+    async def improve(self, duty: ImproveDuty) -> Option | None:
+        """Propose something better than the standing option, or None to pass. Default: pass."""
+        return None
+
+    async def ratify(self, duty: RatifyDuty) -> Ratified:
+        """Sign the outcome or decline. Default: sign."""
+        return Ratified(True)
+
+    async def perform(self, duty: PerformDuty, watch: Watch) -> Performed:
+        """Report, confirm, dispute or withdraw, as it is time. Default: nothing."""
+        return Performed()
+
+
+def verdict_by_bounds(duty: ReadDuty, case: CaseAsked) -> Verdict:
+    """Return whether *case* falls under one's own bounds on its term; unsure where they do not say."""
+    own = duty.own.get(case.term)
+    inside = within(own.bounds, case.values) if own is not None else None
+    return "unsure" if inside is None else "yes" if inside else "no"
+
+
+def judgement_by_bounds(duty: ReadDuty, meaning: MeaningAsked) -> Judgement:
+    """Return whether bounds or verdicts on shared cases set *meaning* apart from one's own; else unsure."""
+    own = duty.own.get(meaning.term)
+    if own is None:
+        return "unsure"
+    theirs = meaning.interpretation
+    for quantity in own.bounds.keys() & theirs.bounds.keys():
+        if own.bounds[quantity].unit == theirs.bounds[quantity].unit and differ(
+            own.bounds[quantity], theirs.bounds[quantity]
+        ):
+            return "different"
+    applies = {case.text: case.applies for case in own.cases}
+    if any(applies.get(case.text, case.applies) != case.applies for case in theirs.cases):
+        return "different"
+    return "unsure"

@@ -1,0 +1,135 @@
+"""What a scenario file says for a scripted member: its answers, each where the duty will ask for it.
+
+Numbers may be written as numbers; they become decimal text, as entries carry them.
+"""
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from protocols.accord.messages import Interpretation, Judgement
+from protocols.commitments.conditions import parse
+from protocols.concord.messages import Option, Value
+from protocols.instants import parse_duration
+from protocols.message import Message, Name, Text, Title, Words
+
+Score = Annotated[int, Field(ge=0, le=100)]
+
+
+def as_text(value: Any) -> Any:
+    """Turn numbers into the decimal text that entries carry, at any depth; everything else stays."""
+    if isinstance(value, dict):
+        return {key: as_text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_text(item) for item in value]
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return str(value) if type(value) is int else value
+
+
+def as_value(value: Any) -> Any:
+    """Turn a decimal into text and leave an integer an integer, as the values of issues are kept."""
+    return format(value, "f") if isinstance(value, Decimal) else value
+
+
+def as_option(value: Any) -> Any:
+    """Write the numbers of an option's offer as its issues write them."""
+    if isinstance(value, dict) and isinstance(value.get("offer"), dict):
+        return value | {"offer": {name: as_value(item) for name, item in value["offer"].items()}}
+    return value
+
+
+def _condition(text: str) -> str:
+    parse(text)
+    return text
+
+
+def _duration(text: str) -> str:
+    parse_duration(text)
+    return text
+
+
+Condition = Annotated[Words, AfterValidator(_condition)]
+DurationText = Annotated[str, AfterValidator(_duration)]
+Reading = Annotated[Interpretation, BeforeValidator(as_text)]
+Offered = Annotated[Option, BeforeValidator(as_option)]
+ValueWritten = Annotated[Value, BeforeValidator(as_value)]
+
+
+class Settling(Message):
+    """How to settle one term; members stand for the meaning they revealed."""
+
+    adopt: Name | None = None
+    split: dict[Name, Name] | None = None
+    rule: Name | None = None
+    keep: Literal[True] | None = None
+    because: Text | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "Settling":
+        if sum(x is not None for x in (self.adopt, self.split, self.rule, self.keep)) != 1:
+            raise ValueError("say exactly one of adopt, split, rule or keep")
+        if self.adopt is not None and not self.because:
+            raise ValueError("adopting another's meaning needs a reason: because")
+        return self
+
+
+class Performance(Message):
+    """One thing to do about promises, ``after`` so long since ``when`` came true (left out: at once).
+
+    Either an ``event`` to report, with ``attributes``, or an operation ``do`` on a ``commitment``.
+    """
+
+    event: Name | None = None
+    attributes: dict[Name, Text] = Field(default_factory=dict)
+    do: Literal["cancel", "release", "waive", "delegate", "assign", "accept", "suspend", "resume"] | None = None
+    commitment: Name | None = None
+    to: Name | None = None
+    until: Name | None = None
+    because: Text | None = None
+    when: Condition | None = None
+    after: DurationText | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_attributes(cls, value: Any) -> Any:
+        """Whatever else an event carries is an attribute of it, as in a history."""
+        if not isinstance(value, dict) or "event" not in value:
+            return value
+        known = cls.model_fields.keys()
+        extra = {key: as_text(item) for key, item in value.items() if key not in known}
+        plain = {key: item for key, item in value.items() if key in known}
+        return plain | {"attributes": extra} if extra else plain
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> "Performance":
+        if (self.event is None) == (self.do is None):
+            raise ValueError("name either an event to report, or what to do with a commitment")
+        if (self.do is None) != (self.commitment is None):
+            raise ValueError("an operation (do) names its commitment")
+        return self
+
+
+class Acting(Message):
+    """What a member does about promises: the part that every kind of configured member shares."""
+
+    performs: list[Performance] = Field(default_factory=list)
+    confirms: bool | dict[Name, bool | Literal["confirm", "dispute"]] = True
+
+
+class Script(Acting):
+    """All the answers of a scripted member."""
+
+    reads: dict[Name, Reading] = Field(default_factory=dict)
+    judges: dict[Name, dict[Name, Judgement]] = Field(default_factory=dict)
+    verdicts: dict[Text, bool] = Field(default_factory=dict)
+    settles: dict[Name, Settling] = Field(default_factory=dict)
+    quotes: dict[Name, list[ValueWritten]] = Field(default_factory=dict)
+    proposes: Offered | None = None
+    reserve: Score | None = None
+    scores: dict[Title, Score] = Field(default_factory=dict)
+    reasons: dict[Title, Text] = Field(default_factory=dict)
+    rejects: dict[Title, Words] = Field(default_factory=dict)
+    improves: list[Offered] = Field(default_factory=list)
+    ratifies: bool | Words = True

@@ -1,0 +1,361 @@
+"""Accord, step by step.
+
+::
+
+    accord.meaning.seal ─▶ accord.meaning.reveal ─▶ accord.reading.seal ─▶ accord.reading.reveal
+        every member's interpretation of every term      its reading of the others', case by case
+                                                                     │ compare every pair on every term
+                        no differences ◀──────────────────────────────┤
+                              │                                      ▼
+                              ▼                                accord.settle   those party to a difference,
+                        what comes next ◀──── carried, or ──── (adopt, split,  and a term's authority
+                                              blocked: the end  rule, keep)
+
+Nothing said is ever replaced: who adopts another's meaning keeps its own on record, and the divergence stays,
+marked as settled, with who moved and why.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from pydantic import ValidationError
+
+from protocols.accord.compare import Position, compare
+from protocols.accord.messages import (
+    Interpretation,
+    Interpretations,
+    Judgement,
+    Readings,
+    Settle,
+    Settlement,
+    Verdict,
+    interpretation_id,
+)
+from protocols.bodies import first_problem
+from protocols.duties import CaseAsked, Duty, InterpretDuty, MeaningAsked, ReadDuty, RevealDuty, SettleDuty
+from protocols.event import Event
+from protocols.findings import Finding
+from protocols.machine import Ending, Refused, Stage
+from protocols.sealed import SealedRound
+from protocols.setting import Setting
+from protocols.steps import Plan, Step
+
+SETTLE = "accord.settle"
+
+SUCCESSOR = {
+    "accord.meaning.seal": "accord.meaning.reveal",
+    "accord.meaning.reveal": "accord.reading.seal",
+    "accord.reading.seal": "accord.reading.reveal",
+    "accord.reading.reveal": SETTLE,
+    SETTLE: None,
+}
+
+
+@dataclass(slots=True)
+class Divergence:
+    """Two members' differing readings of one term, with evidence, and what became of it."""
+
+    term: str
+    between: tuple[str, str]
+    evidence: list[dict[str, Any]]
+    readings: dict[str, dict[str, Any]]
+    status: str = "open"
+    settled_by: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the divergence as JSON."""
+        plain: dict[str, Any] = {
+            "term": self.term,
+            "between": list(self.between),
+            "evidence": self.evidence,
+            "readings": self.readings,
+            "status": self.status,
+        }
+        if self.settled_by:
+            plain["settled_by"] = self.settled_by
+        return plain
+
+
+@dataclass(slots=True)
+class Accord(Stage):
+    """The Accord of one room: what everyone means, how readings relate, which differences stay open."""
+
+    setting: Setting
+    terms: list[str]
+    meaning: SealedRound[dict[str, Interpretation]] = field(default_factory=lambda: SealedRound("accord.meaning"))
+    reading: SealedRound[Readings] = field(default_factory=lambda: SealedRound("accord.reading"))
+    ids: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Interpretation ids: term → member → id."""
+    divergences: list[Divergence] = field(default_factory=list)
+    untested: list[tuple[str, tuple[str, str]]] = field(default_factory=list)
+    missing: list[tuple[str, tuple[str, str]]] = field(default_factory=list)
+    settlements: dict[str, dict[str, Settlement]] = field(default_factory=dict)
+    """Settlements: term → member → settlement."""
+
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def begin(self, present: Sequence[str]) -> Plan:
+        """Begin with everyone sealing what the terms mean to it."""
+        return self.meaning.plan_seal(present)
+
+    def close(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending | None, list[Finding]]:
+        """Close *step* and open its successor; after the last, say what stays open."""
+        following = SUCCESSOR[step.id]
+        findings: list[Finding] = []
+        if step.id == self.meaning.reveal_step:
+            findings += self.meaning.unopened(step)
+            self._number()
+        elif step.id == self.reading.reveal_step:
+            findings += self.reading.unopened(step) + self._compare(step.closed or 0)
+            party = self._party(present)
+            if party:
+                return Plan(SETTLE, ("accord.settle",), party), findings
+            following = None
+        if following == self.meaning.reveal_step:
+            return self.meaning.plan_reveal(present), findings
+        if following == self.reading.seal_step:
+            return self.reading.plan_seal(present), findings
+        if following == self.reading.reveal_step:
+            return self.reading.plan_reveal(present), findings
+        return self._conclude(step.closed or 0, findings)
+
+    def _party(self, present: Sequence[str]) -> tuple[str, ...]:
+        terms = {d.term for d in self.divergences}
+        party = {member for d in self.divergences for member in d.between}
+        party |= {member for term, member in self.setting.opening.authority.terms.items() if term in terms}
+        return tuple(m for m in present if m in party)
+
+    def _conclude(self, position: int, findings: list[Finding]) -> tuple[Ending | None, list[Finding]]:
+        blocks = self.setting.opening.rules.on_divergence == "block"
+        for divergence in self.divergences:
+            if self._settled(divergence):
+                divergence.status = "settled"
+            else:
+                divergence.status = "blocked" if blocks else "carried"
+                a, b = divergence.between
+                text = f"{a} and {b} mean different things by {divergence.term!r}; {divergence.status}"
+                findings.append(Finding("divergence_open", position, a, text))
+        open_terms = self.open_terms()
+        if blocks and open_terms:
+            return Ending("no_agreement", f"divergence: {', '.join(open_terms)}"), findings
+        return None, findings
+
+    # -- answers --------------------------------------------------------------------------------------------------
+
+    def answer(self, step: Step, event: Event) -> list[Finding]:
+        """Take a seal, a reveal or a settlement."""
+        if step.id.startswith(self.meaning.prefix):
+            return self.meaning.take(self.setting, event, self._judge_meaning)
+        if step.id.startswith(self.reading.prefix):
+            return self.reading.take(self.setting, event, self._judge_reading)
+        assert isinstance(event.body, Settle)
+        self.check(step, event.author, event.body)
+        for term, settlement in event.body.terms.items():
+            self.settlements.setdefault(term, {})[event.author] = settlement
+        return []
+
+    def check(self, step: Step, member: str, said: Any) -> None:
+        """Raise `Refused` if *said* is no valid answer of *member* to *step*."""
+        if step.id == self.meaning.seal_step:
+            self._judge_meaning(member, said)
+        elif step.id == self.reading.seal_step:
+            self._judge_reading(member, said)
+        elif isinstance(said, Settle):
+            self._check_settle(member, said)
+
+    def _judge_meaning(self, member: str, content: dict[str, Any]) -> dict[str, Interpretation]:
+        try:
+            said = Interpretations.model_validate(content).interpretations
+        except ValidationError as error:
+            raise Refused("void_interpretation", first_problem(error)) from None
+        for term in said:
+            if term not in self.terms:
+                raise Refused("void_interpretation", f"{term!r} is no term; the terms are {', '.join(self.terms)}")
+        return said
+
+    def _judge_reading(self, member: str, content: dict[str, Any]) -> Readings:
+        try:
+            said = Readings.model_validate(content)
+        except ValidationError as error:
+            raise Refused("void_reading", first_problem(error)) from None
+        cases, meanings = self.cases_for(member), self.meanings_for(member)
+        if len(said.verdicts) != len(cases) or len(said.judgements) != len(meanings):
+            raise Refused(
+                "void_reading",
+                f"{len(cases)} verdicts and {len(meanings)} judgements are asked for, "
+                f"{len(said.verdicts)} and {len(said.judgements)} were given",
+            )
+        for case, verdict in zip(cases, said.verdicts, strict=True):
+            if case.verdict not in (None, verdict):
+                raise Refused("void_reading", f"the verdict on its own case {case.text!r} is not that of its reading")
+        return said
+
+    def _check_settle(self, member: str, body: Settle) -> None:
+        asked = self.terms_to_settle(member)
+        for term, settlement in body.terms.items():
+            if term not in asked:
+                raise Refused("not_expected", f"{term!r} is not {member}'s to settle; its terms are {', '.join(asked)}")
+            ids = set(self.ids[term].values())
+            named = {settlement.adopt, settlement.rule, *(settlement.split or {}).values()} - {None}
+            if not named <= ids:
+                raise Refused("unknown_interpretation", f"{term!r}: an id is not one of an interpretation revealed")
+            if settlement.rule is not None and self.setting.opening.authority.terms.get(term) != member:
+                raise Refused("not_yours_to_decide", f"the opening gives nobody named {member} authority over {term!r}")
+        left_out = [term for term in asked if term not in body.terms]
+        if left_out:
+            raise Refused("incomplete_settlement", f"say adopt, split, rule or keep for {', '.join(left_out)} too")
+
+    # -- what was said --------------------------------------------------------------------------------------------
+
+    def _number(self) -> None:
+        for term in self.terms:
+            self.ids[term] = {
+                member: interpretation_id(term, said[term])
+                for member, said in sorted(self.meaning.contents.items())
+                if term in said
+            }
+
+    def cases_for(self, member: str) -> list[CaseAsked]:
+        """Return every revealed case in the order of the sorted (term, text), with *member*'s own verdicts."""
+        own = self.meaning.contents.get(member, {})
+        cases: dict[tuple[str, str], CaseAsked] = {}
+        for author in self.setting.members:
+            for term, said in self.meaning.contents.get(author, {}).items():
+                for case in said.cases:
+                    if (term, case.text) in cases and not case.values:
+                        continue
+                    cases[(term, case.text)] = CaseAsked(term=term, text=case.text, values=dict(case.values))
+        for (term, text), case in cases.items():
+            for mine in own[term].cases if term in own else []:
+                if mine.text == text:
+                    verdict: Verdict = "yes" if mine.applies else "no"
+                    cases[(term, text)] = case.model_copy(update={"verdict": verdict})
+        return [cases[key] for key in sorted(cases)]
+
+    def meanings_for(self, member: str) -> list[MeaningAsked]:
+        """Return every distinct meaning of others in the order of the sorted (term, id)."""
+        meanings = []
+        for term in sorted(self.terms):
+            holders: dict[str, list[str]] = {}
+            for author in self.setting.members:
+                if author in self.ids.get(term, {}):
+                    holders.setdefault(self.ids[term][author], []).append(author)
+            for identifier in sorted(holders):
+                if self.ids[term].get(member) == identifier:
+                    continue
+                said = self.meaning.contents[holders[identifier][0]][term]
+                meanings.append(
+                    MeaningAsked(term=term, id=identifier, held_by=holders[identifier], interpretation=said)
+                )
+        return meanings
+
+    def terms_to_settle(self, member: str) -> list[str]:
+        """Return the differing terms that *member* is party to, or has authority over, in agenda order."""
+        authority = self.setting.opening.authority.terms
+        differing = {d.term for d in self.divergences if member in d.between or authority.get(d.term) == member}
+        return [term for term in self.terms if term in differing]
+
+    # -- comparison -----------------------------------------------------------------------------------------------
+
+    def _compare(self, position: int) -> list[Finding]:
+        findings = []
+        positions = self._positions()
+        for term in self.terms:
+            for a, b in combinations(self.setting.members, 2):
+                relation, evidence = compare(positions.get((term, a)), positions.get((term, b)))
+                if relation == "different":
+                    readings = {m: self.meaning.contents[m][term].plain() for m in (a, b)}
+                    self.divergences.append(Divergence(term, (a, b), evidence, readings))
+                    text = f"{a} and {b} mean different things by {term!r}"
+                    findings.append(Finding("divergence", position, a, text))
+                elif relation == "untested":
+                    self.untested.append((term, (a, b)))
+                elif relation == "missing":
+                    self.missing.append((term, (a, b)))
+        return findings
+
+    def _positions(self) -> dict[tuple[str, str], Position]:
+        positions = {}
+        for member, said in self.meaning.contents.items():
+            verdicts: dict[str, dict[str, Verdict]] = {}
+            judgements: dict[str, dict[str, Judgement]] = {}
+            read = self.reading.contents.get(member)
+            cases, meanings = self.cases_for(member), self.meanings_for(member)
+            for index, case in enumerate(cases):
+                verdict = case.verdict or (read.verdicts[index] if read else None)
+                if verdict is not None:
+                    verdicts.setdefault(case.term, {})[case.text] = verdict
+            for meaning, judgement in zip(meanings, read.judgements if read else [], strict=False):
+                judgements.setdefault(meaning.term, {})[meaning.id] = judgement
+            for term, interpretation in said.items():
+                positions[(term, member)] = Position(
+                    interpretation, self.ids[term][member], verdicts.get(term, {}), judgements.get(term, {})
+                )
+        return positions
+
+    def held(self, term: str, member: str) -> str | None:
+        """Return the id of the interpretation that *member* holds after settling."""
+        ruling = self.setting.opening.authority.terms.get(term)
+        if ruling is not None:
+            ruled = self.settlements.get(term, {}).get(ruling)
+            if ruled is not None and ruled.rule is not None:
+                return ruled.rule
+        settlement = self.settlements.get(term, {}).get(member)
+        if settlement is not None and settlement.adopt is not None:
+            return settlement.adopt
+        return self.ids[term].get(member)
+
+    def _settled(self, divergence: Divergence) -> bool:
+        term, (a, b) = divergence.term, divergence.between
+        said = self.settlements.get(term, {})
+        ruling = self.setting.opening.authority.terms.get(term)
+        divergence.settled_by = {
+            member: said[member].plain()
+            for member in dict.fromkeys((a, b, ruling))
+            if member is not None and member in said and said[member].keep is None
+        }
+        splits = [said[m].split if m in said else None for m in (a, b)]
+        if splits[0] is not None and splits[0] == splits[1]:
+            return True
+        return self.held(term, a) == self.held(term, b)
+
+    def open_terms(self) -> list[str]:
+        """Return the terms on which a difference is still open."""
+        return [t for t in self.terms if any(d.term == t and d.status != "settled" for d in self.divergences)]
+
+    # -- duties ---------------------------------------------------------------------------------------------------
+
+    def duty(self, step: Step, member: str) -> Duty:
+        """Return what *member* is asked at *step*."""
+        if step.id == self.meaning.seal_step:
+            return InterpretDuty(
+                member=member,
+                step=step.id,
+                deadline=step.deadline,
+                intent=self.setting.opening.intent,
+                terms=list(self.terms),
+            )
+        if step.id == self.reading.seal_step:
+            return ReadDuty(
+                member=member,
+                step=step.id,
+                deadline=step.deadline,
+                cases=self.cases_for(member),
+                meanings=self.meanings_for(member),
+                own=dict(self.meaning.contents.get(member, {})),
+            )
+        if step.id == SETTLE:
+            terms = self.terms_to_settle(member)
+            return SettleDuty(
+                member=member,
+                step=step.id,
+                deadline=step.deadline,
+                terms=terms,
+                own={t: self.ids[t][member] for t in terms if member in self.ids[t]},
+                meanings=[m for m in self.meanings_for(member) if m.term in terms],
+                authority=[t for t in terms if self.setting.opening.authority.terms.get(t) == member],
+            )
+        sealed = step.id.removesuffix("reveal") + "seal"
+        return RevealDuty(member=member, step=step.id, deadline=step.deadline, sealed_step=sealed)

@@ -1,0 +1,435 @@
+"""Conditions: what an antecedent or a consequent may say, as text and as a typed tree.
+
+::
+
+    paid(amount >= 100) by 2026-01-11T00:00:00Z and no outage within 30 days of delivered
+    at least 3 delivered before T or refunded totalling amount >= 100 within 2 weeks of violated(water)
+
+`parse` reads text into a tree of frozen parts; ``str()`` of a tree is its canonical text, and parsing that gives an
+equal tree. A window after parentheses is written to each of their parts, so that a tree holds no groups. Instants and
+durations are whole microseconds, amounts stay decimal text.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from lark import Lark, Token, Transformer, v_args
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
+
+from protocols.instants import Duration, Instant, format_duration, parse_duration, parse_instant, show_instant
+
+DEEPEST = 16
+"""How deep parentheses may nest."""
+MOST_COUNTED = 1_000_000
+"""The largest N of ``at least N``."""
+RESERVED = frozenset("and or no at least by before after within of totalling".split())
+LIFE_CYCLE = ("created", "detached", "satisfied", "expired", "violated", "terminated", "unconfirmed", "disputed")
+"""The states of a commitment whose beginning is an event."""
+AGREED = "agreed"
+"""The built-in event: the room agreed, or without a concord, everyone joined."""
+
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,400})?")
+"""What counts as a number in filters and totals; all else is text."""
+_BARE = re.compile(r"[\w.+:/-]+")
+
+
+class ConditionError(ValueError):
+    """Text that is no usable condition; ``position`` is the place in it, from 0, and the message says what is valid."""
+
+    def __init__(self, message: str, position: int = 0, text: str | None = None) -> None:
+        self.position = position
+        where = "" if text is None else f" (character {position + 1}: {_pointed(text, position)})"
+        super().__init__(message + where)
+
+
+def _pointed(text: str, position: int) -> str:
+    before = text[max(0, position - 30) : position]
+    after = text[position : position + 30]
+    return "".join(f"{before}▸{after}".split("\n")) if after else f"{before}▸ the end"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value to compare with. A ``quoted`` one is text even if it looks like a number."""
+
+    text: str
+    quoted: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        """Whether this is a decimal number."""
+        return not self.quoted and NUMBER.fullmatch(self.text) is not None
+
+    def __str__(self) -> str:
+        if not self.quoted and _BARE.fullmatch(self.text):
+            return self.text
+        return _quote(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """``attribute op value``; a missing attribute fails every comparison."""
+
+    attribute: str
+    op: str
+    value: Literal
+
+    def __str__(self) -> str:
+        return f"{self.attribute} {self.op} {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A report of the event ``name`` that passes all ``filters``."""
+
+    name: str
+    filters: tuple[Filter, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.filters))})" if self.filters else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class LifeCycle:
+    """The event that ``commitment`` (or its instance ``value``) came into ``state``."""
+
+    state: str
+    commitment: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        name = self.commitment if _BARE.fullmatch(self.commitment) else _quote(self.commitment)
+        return f"{self.state}({name})" if self.value is None else f"{self.state}({name}[{self.value}])"
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """``count`` distinct reports of ``event``."""
+
+    count: int
+    event: Event
+
+    def __str__(self) -> str:
+        return f"at least {self.count} {self.event}"
+
+
+@dataclass(frozen=True, slots=True)
+class Totalling:
+    """Distinct reports of ``event`` whose ``attribute`` sums to ``amount`` or more."""
+
+    event: Event
+    attribute: str
+    amount: str
+
+    def __str__(self) -> str:
+        return f"{self.event} totalling {self.attribute} >= {self.amount}"
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """No later than ``at``."""
+
+    at: Instant
+
+    def __str__(self) -> str:
+        return f"by {show_instant(self.at)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """Earlier than ``at``."""
+
+    at: Instant
+
+    def __str__(self) -> str:
+        return f"before {show_instant(self.at)}"
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """Later than ``at``."""
+
+    at: Instant
+
+    def __str__(self) -> str:
+        return f"after {show_instant(self.at)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """No later than ``duration`` after ``of`` happened; no end until it has."""
+
+    duration: Duration
+    of: "Condition"
+
+    def __str__(self) -> str:
+        of = str(self.of) if isinstance(self.of, COUNTED) else f"({self.of})"
+        return f"within {format_duration(self.duration)} of {of}"
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """``what``, inside all of ``windows``."""
+
+    what: "Counted"
+    windows: "tuple[Window, ...]"
+
+    def __str__(self) -> str:
+        return f"{self.what} {' '.join(map(str, self.windows))}"
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """That ``what`` does not happen until its windows have passed."""
+
+    what: "Counted"
+    windows: "tuple[Window, ...]"
+    position: int = field(default=0, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"no {self.what} {' '.join(map(str, self.windows))}"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of ``parts``."""
+
+    parts: "tuple[Condition, ...]"
+
+    def __str__(self) -> str:
+        return " and ".join(f"({part})" if isinstance(part, Or) else str(part) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of ``parts``."""
+
+    parts: "tuple[Condition, ...]"
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.parts))
+
+
+Counted = Event | LifeCycle | AtLeast | Totalling
+COUNTED = (Event, LifeCycle, AtLeast, Totalling)
+Window = By | Before | After | Within
+Leaf = Counted | Timed | No
+Condition = Leaf | And | Or
+
+
+def leaves(condition: Condition) -> Iterator[Counted]:
+    """Yield every event and life-cycle event that *condition* mentions, those after ``of`` included."""
+    if isinstance(condition, And | Or):
+        for part in condition.parts:
+            yield from leaves(part)
+    elif isinstance(condition, Timed | No):
+        yield condition.what
+        for window in condition.windows:
+            if isinstance(window, Within):
+                yield from leaves(window.of)
+    else:
+        yield condition
+
+
+def event_of(leaf: Counted) -> Event | None:
+    """Return the event that *leaf* counts; ``None`` for a life-cycle event."""
+    if isinstance(leaf, LifeCycle):
+        return None
+    return leaf if isinstance(leaf, Event) else leaf.event
+
+
+def mentioned(condition: Condition) -> Iterator[LifeCycle]:
+    """Yield the life-cycle events in *condition*."""
+    return (leaf for leaf in leaves(condition) if isinstance(leaf, LifeCycle))
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Condition:
+    """Read *text* as a condition; raise `ConditionError` pointing at the character that is wrong."""
+    _refuse_deep(text)
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedInput as error:
+        raise _explained(error, text) from None
+    try:
+        condition: Condition = _Tree(text).transform(tree)
+    except VisitError as error:
+        if isinstance(error.orig_exc, ConditionError):
+            raise error.orig_exc from None
+        raise
+    _refuse_unbounded(condition, text)
+    return condition
+
+
+def _refuse_deep(text: str) -> None:
+    depth = 0
+    for match in re.finditer(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[()]", text):
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
+        if depth > DEEPEST:
+            raise ConditionError(f"parentheses nest deeper than {DEEPEST}", match.start(), text)
+
+
+def _refuse_unbounded(condition: Condition, text: str) -> None:
+    if isinstance(condition, And | Or):
+        for part in condition.parts:
+            _refuse_unbounded(part, text)
+    elif isinstance(condition, No) and not any(isinstance(window, By | Before | Within) for window in condition.windows):
+        raise ConditionError(
+            f"no {condition.what} has no end: give it by T, before T or within D of …", condition.position, text
+        )
+    if isinstance(condition, Timed | No):
+        for window in condition.windows:
+            if isinstance(window, Within):
+                _refuse_unbounded(window.of, text)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Lark:
+    grammar = resources.files("protocols.commitments").joinpath("conditions.lark").read_text(encoding="utf-8")
+    return Lark(grammar, start="either", parser="lalr", lexer="contextual", propagate_positions=False)
+
+
+_WORDS = {
+    "NAME": "a name",
+    "INTEGER": "a whole number",
+    "OP": "= != < <= > >=",
+    "VALUE": "a value",
+    "QUOTED": "quoted text",
+    "REFERENCE": "the id of a commitment",
+    "INSTANCE": "[instance]",
+    "INSTANT": "a time such as 2026-01-31T17:00:00Z",
+    "DURATION": "a duration such as 5 days",
+    "LIFE": "created(…), violated(…), …",
+    "LPAR": "(",
+    "RPAR": ")",
+    "COMMA": ",",
+    "$END": "the end",
+}
+
+
+def _explained(error: UnexpectedInput, text: str) -> ConditionError:
+    position, wanted, found = len(text), set[str](), "the end"
+    if isinstance(error, UnexpectedToken):
+        wanted = set(error.accepts or error.expected)
+        if error.token.type != "$END":
+            position, found = error.token.start_pos or 0, repr(str(error.token))
+    elif isinstance(error, UnexpectedCharacters):
+        position, wanted = error.pos_in_stream or 0, set(error.allowed or ())
+        found = repr(text[position : position + 1])
+    valid = sorted(_WORDS.get(name, name.strip("_").lower()) for name in wanted)
+    return ConditionError(f"found {found}, expected {' or '.join(valid)}", position, text)
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _unquote(token: str) -> str:
+    return re.sub(r"\\(.)", r"\1", token[1:-1])
+
+
+def _flat(kind: type[And] | type[Or], parts: list[Condition]) -> Condition:
+    if len(parts) == 1:
+        return parts[0]
+    flat: list[Condition] = []
+    for part in parts:
+        flat += part.parts if isinstance(part, kind) else [part]
+    return kind(tuple(flat))
+
+
+def _bound(condition: Condition, windows: tuple[Window, ...]) -> Condition:
+    """Return *condition* with *windows* on each of its parts."""
+    if not windows:
+        return condition
+    if isinstance(condition, And | Or):
+        return type(condition)(tuple(_bound(part, windows) for part in condition.parts))
+    if isinstance(condition, Timed | No):
+        return replace(condition, windows=condition.windows + windows)
+    return Timed(condition, windows)
+
+
+@v_args(inline=True)
+class _Tree(Transformer[Token, Any]):
+    """Makes the typed tree of what the grammar found."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(visit_tokens=False)
+        self._text = text
+
+    def _error(self, message: str, token: Token) -> ConditionError:
+        return ConditionError(message, token.start_pos or 0, self._text)
+
+    def _name(self, token: Token) -> str:
+        if token in RESERVED:
+            raise self._error(f"{str(token)!r} is a word of the language, not a name", token)
+        return str(token)
+
+    def either(self, *parts: Condition) -> Condition:
+        return _flat(Or, list(parts))
+
+    def both(self, *parts: Condition) -> Condition:
+        return _flat(And, list(parts))
+
+    def part(self, atom: Condition, *windows: Window) -> Condition:
+        return _bound(atom, windows)
+
+    def group(self, condition: Condition) -> Condition:
+        return condition
+
+    def no(self, sign: Token, what: Counted) -> Condition:
+        return No(what, (), sign.start_pos or 0)
+
+    def event(self, name: Token, *filters: Filter | None) -> Event:
+        return Event(self._name(name), tuple(found for found in filters if found is not None))
+
+    def filter(self, name: Token, op: Token, value: Token) -> Filter:
+        if value.type == "QUOTED":
+            text = _unquote(value)
+            # Quotes are kept only where they matter, so that equal values are equal trees.
+            return Filter(str(name), str(op), Literal(text, NUMBER.fullmatch(text) is not None))
+        return Filter(str(name), str(op), Literal(str(value)))
+
+    def at_least(self, count: Token, event: Event) -> AtLeast:
+        number = int(count) if len(count) <= 7 else 0
+        if not 1 <= number <= MOST_COUNTED:
+            raise self._error(f"at least N: N is from 1 to {MOST_COUNTED:,}", count)
+        return AtLeast(number, event)
+
+    def totalling(self, event: Event, attribute: Token, op: Token, amount: Token) -> Totalling:
+        if op != ">=":
+            raise self._error("a total is compared with >=", op)
+        if NUMBER.fullmatch(amount) is None:
+            raise self._error(f"{str(amount)!r} is no decimal such as 100 or 99.50", amount)
+        return Totalling(event, str(attribute), str(amount))
+
+    def life_cycle(self, state: Token, commitment: tuple[str, str | None]) -> LifeCycle:
+        return LifeCycle(str(state), *commitment)
+
+    def commitment(self, name: Token, instance: Token | None) -> tuple[str, str | None]:
+        text = _unquote(name) if name.type == "QUOTED" else str(name)
+        return text, None if instance is None else str(instance)[1:-1]
+
+    def _instant(self, token: Token) -> Instant:
+        try:
+            return parse_instant(token)
+        except ValueError as error:
+            raise self._error(str(error), token) from None
+
+    def by(self, at: Token) -> By:
+        return By(self._instant(at))
+
+    def before(self, at: Token) -> Before:
+        return Before(self._instant(at))
+
+    def after(self, at: Token) -> After:
+        return After(self._instant(at))
+
+    def within(self, duration: Token, of: Condition) -> Within:
+        try:
+            return Within(parse_duration(" ".join(duration.split())), of)
+        except ValueError as error:
+            raise self._error(str(error), duration) from None

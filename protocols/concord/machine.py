@@ -1,0 +1,467 @@
+"""Concord, step by step.
+
+::
+
+    concord.quote ─▶ concord.option.seal ─▶ concord.option.reveal ─▶ concord.ballot.1.seal ─▶ concord.ballot.1.reveal
+    (if somebody has authority)                                                                        │ select
+          ┌────────────────────────────────────────────────────────────────────────────────────────────┘
+          ▼                       a new option
+    concord.improve.N ───────────────────────────▶ concord.ballot.M.seal ─▶ concord.ballot.M.reveal
+          │    ▲  ▲                                                                  │ adopt or refuse
+          │    │  └──────────────────────────────────────────────────────────────────┘
+          │    └── a pass, and somebody has not passed yet
+          ▼ all have passed, or no tries left
+    accepted? ──▶ concord.ratify ──▶ agreed, or no agreement
+        └───────▶ no agreement
+
+The right to improve goes to the member who has tried least since the last change, among these to the least satisfied.
+A new option becomes the standing one only if it is strictly better; a majority overrides nobody.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from protocols.bodies import first_problem
+from protocols.canonical import digest
+from protocols.commitments.tracker import Tracker
+from protocols.concord.messages import (
+    BallotContent,
+    Improve,
+    Option,
+    Pass,
+    Proposal,
+    Quote,
+    Ratify,
+    Value,
+    option_id,
+    reserve_digest,
+)
+from protocols.concord.options import Candidate, check_quote, complete, open_values
+from protocols.concord.selection import (
+    Ballot,
+    Selection,
+    SelectionRules,
+    find_fault,
+    least_satisfied,
+    order_key,
+    select,
+)
+from protocols.duties import (
+    Duty,
+    ImproveDuty,
+    Outcome,
+    ProposeDuty,
+    QuoteDuty,
+    RatifyDuty,
+    RevealDuty,
+    ScoreDuty,
+)
+from protocols.event import Event
+from protocols.findings import Finding
+from protocols.machine import Ending, Refused, Stage
+from protocols.sealed import SealedRound
+from protocols.setting import Setting
+from protocols.steps import Plan, Step
+
+QUOTE, RATIFY = "concord.quote", "concord.ratify"
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One scored improvement: its number from 1, whose it was, the option, and whether it became the standing one."""
+
+    number: int
+    by: str
+    option: str
+    adopted: bool
+    because: str
+
+
+@dataclass(slots=True)
+class Concord(Stage):
+    """The Concord of one room: options, the table of scores, the standing option, and who signed it."""
+
+    setting: Setting
+    tracker: Tracker | None = None
+    open_differences: list[dict[str, Any]] = field(default_factory=list)
+    quotes: dict[str, list[Value]] = field(default_factory=dict)
+    proposals: SealedRound[Proposal] = field(default_factory=lambda: SealedRound("concord.option"))
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    status_quo: str | None = None
+    beacon: str = ""
+    ballot: SealedRound[BallotContent] = field(default_factory=lambda: SealedRound("concord.ballot.1"))
+    ballots: int = 1
+    scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    rejects: dict[str, dict[str, str]] = field(default_factory=dict)
+    reasons: dict[str, dict[str, str]] = field(default_factory=dict)
+    reserves: dict[str, int | None] = field(default_factory=dict)
+    selection: Selection | None = None
+    first_selection: Selection | None = None
+    standing: str | None = None
+    candidate: str | None = None
+    rights: int = 0
+    tried: dict[str, int] = field(default_factory=dict)
+    passed: list[str] = field(default_factory=list)
+    tries: list[Try] = field(default_factory=list)
+    ratified: dict[str, Ratify] = field(default_factory=dict)
+
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def begin(self, present: Sequence[str]) -> Plan:
+        """Begin with the quotes of those who have authority, or with everyone's option."""
+        owners = set(self.setting.opening.authority.issues.values())
+        if owners:
+            return Plan(QUOTE, ("concord.quote",), tuple(m for m in present if m in owners))
+        return self.proposals.plan_seal(present)
+
+    def close(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending | None, list[Finding]]:
+        """Close *step* and say which follows; the picture is above."""
+        if step.id == QUOTE:
+            unquoted = sorted(set(self.setting.opening.authority.issues) - set(self.quotes))
+            if unquoted:
+                return Ending("no_agreement", f"not_quoted: {', '.join(unquoted)}"), []
+            return self.proposals.plan_seal(present), []
+        if step.id == self.proposals.seal_step:
+            return self.proposals.plan_reveal(present), []
+        if step.id == self.proposals.reveal_step:
+            return self._open_table(step, present)
+        if step.id == self.ballot.seal_step:
+            return self.ballot.plan_reveal(present), []
+        if step.id == self.ballot.reveal_step:
+            if self.candidate is None:
+                return self._first_selection(step, present)
+            return self._judge_candidate(step, present)
+        if step.id == RATIFY:
+            return self._conclude(present), []
+        return self._after_right(step, present)
+
+    def _open_table(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
+        findings = self.proposals.unopened(step)
+        opened = [self.proposals.nonces[m] for m in self.setting.members if m in self.proposals.nonces]
+        self.beacon = digest(opened)
+        has_issues = bool(self.setting.opening.issues)
+        for member in self.setting.members:
+            proposal = self.proposals.contents.get(member)
+            if proposal is not None:
+                identifier = option_id(proposal.option, has_issues=has_issues)
+                known = self.candidates.setdefault(
+                    identifier, Candidate(identifier, proposal.option, [], step.answers[member])
+                )
+                known.proposers.append(member)
+        status_quo = self.setting.opening.status_quo
+        if status_quo is not None:
+            self.status_quo = option_id(status_quo, has_issues=has_issues)
+            self.candidates.setdefault(self.status_quo, Candidate(self.status_quo, status_quo, [], 1))
+        if not self.candidates:
+            return Ending("no_agreement", "no_options"), findings
+        return self.ballot.plan_seal(present), findings
+
+    def _first_selection(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
+        self._record_ballot()
+        self.selection = self.first_selection = self._select(self.status_quo)
+        self.standing = self.selection.standing
+        if self.standing is None:
+            return Ending("no_agreement", self._why_no_quorum()), self.ballot.unopened(step)
+        return self._next_right(present), self.ballot.unopened(step)
+
+    def _why_no_quorum(self) -> str:
+        assert self.selection is not None
+        void = [f"{member} ({code})" for member, code in sorted(self.ballot.void.items())]
+        silent = [m for m in self.setting.members if m not in self.ballot.contents and m not in self.ballot.void]
+        return f"{self.selection.outcome}: {', '.join(void + silent)}"
+
+    def _select(self, incumbent: str | None) -> Selection:
+        rules = self.setting.opening.rules
+        options = [c.id for c in self.candidates.values() if c.scored]
+        ballots = {
+            member: Ballot(
+                {o: s for o, s in self.scores[member].items() if o in options},
+                {o: r for o, r in self.rejects[member].items() if o in options},
+                self.reserves.get(member),
+            )
+            for member in self.scores
+        }
+        return select(
+            self.setting.members,
+            options,
+            ballots,
+            SelectionRules(bar=rules.bar, floor=rules.floor, rejects=rules.rejects),
+            incumbent,
+            self.beacon,
+        )
+
+    def _record_ballot(self) -> None:
+        for member, content in self.ballot.contents.items():
+            self.scores.setdefault(member, {}).update(content.scores)
+            self.rejects.setdefault(member, {}).update(content.rejects)
+            self.reasons.setdefault(member, {}).update(content.reasons)
+            if content.reserve is not None:
+                self.reserves[member] = content.reserve.reserve
+
+    # -- improvement ----------------------------------------------------------------------------------------------
+
+    def _next_right(self, present: Sequence[str]) -> Plan | Ending:
+        rules = self.setting.opening.rules
+        able = [m for m in present if m not in self.passed]
+        if not able or len(self.tries) >= rules.improvements:
+            return self._finish(present)
+        fewest = min(self.tried.get(m, 0) for m in able)
+        eager = [m for m in able if self.tried.get(m, 0) == fewest]
+        assert self.standing is not None
+        # Where all of them gave the standing option 100, none is less satisfied than another: the name decides.
+        holder = least_satisfied(self.standing, self._ballots(), eager) or min(eager)
+        self.rights += 1
+        return Plan(
+            f"concord.improve.{self.rights}", ("concord.improve", "concord.pass"), (holder,), ("concord.pass",)
+        )
+
+    def _ballots(self) -> dict[str, Ballot]:
+        return {m: Ballot(self.scores[m], self.rejects[m], self.reserves.get(m)) for m in self.scores}
+
+    def _after_right(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
+        if self.candidate is None:
+            self._pass(step.expected[0])
+            return self._next_right(present), []
+        self.ballots += 1
+        self.ballot = SealedRound(f"concord.ballot.{self.ballots}")
+        return self.ballot.plan_seal(present), []
+
+    def _pass(self, member: str) -> None:
+        if member not in self.passed:
+            self.passed.append(member)
+
+    def _judge_candidate(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
+        assert self.candidate is not None and self.standing is not None
+        candidate = self.candidates[self.candidate]
+        self.candidate = None
+        by = candidate.proposers[0]
+        lacking = [m for m in self.setting.members if m not in self.ballot.contents]
+        if lacking:
+            candidate.scored, adopted = False, False
+            because = f"no ballot of {', '.join(lacking)}"
+        else:
+            self._record_ballot()
+            candidate.scored = True
+            floor, ballots = self.setting.opening.rules.floor, list(self._ballots().values())
+            standing = order_key(self.standing, ballots, floor)
+            adopted = order_key(candidate.id, ballots, floor).better_than(standing)
+            because = "strictly better" if adopted else "not strictly better than the standing option"
+        candidate.fate = "adopted" if adopted else "refused"
+        self.tries.append(Try(len(self.tries) + 1, by, candidate.id, adopted, because))
+        if adopted:
+            self.standing = candidate.id
+            self.tried, self.passed = {}, []
+        else:
+            self.tried[by] = self.tried.get(by, 0) + 1
+        self.selection = self._select(self.standing)
+        return self._next_right(present), self.ballot.unopened(step)
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def _finish(self, present: Sequence[str]) -> Plan | Ending:
+        if self.tries:
+            self.selection = self._select(self.standing)
+        assert self.selection is not None
+        if self.selection.outcome != "accepted":
+            return Ending("no_agreement", self.selection.outcome)
+        return Plan(RATIFY, ("concord.ratify",), tuple(present))
+
+    def _conclude(self, present: Sequence[str]) -> Ending:
+        unsigned = {"left": [], "declined": [], "silent": []}  # type: dict[str, list[str]]
+        for member in self.setting.members:
+            said = self.ratified.get(member)
+            if said is None:
+                unsigned["silent" if member in present else "left"].append(member)
+            elif not said.accept:
+                unsigned["declined"].append(member)
+        reasons = [f"{how}: {', '.join(who)}" for how, who in unsigned.items() if who]
+        return Ending("no_agreement", "; ".join(reasons)) if reasons else Ending("agreed")
+
+    def outcome(self) -> Outcome:
+        """Return what is up for ratification; valid once the selection is accepted."""
+        assert self.selection is not None and self.standing is not None
+        chosen = self.candidates[self.standing].option
+        return Outcome(
+            room=self.setting.room,
+            option=self.standing,
+            title=chosen.title,
+            offer=dict(chosen.offer),
+            vector=list(self.selection.vector or ()),
+            rule=self.selection.rule or "",
+            open=self.open_differences,
+        )
+
+    # -- answers --------------------------------------------------------------------------------------------------
+
+    def answer(self, step: Step, event: Event) -> list[Finding]:
+        """Take one answer to *step*, or raise `Refused`."""
+        body = event.body
+        if isinstance(body, Quote):
+            self.quotes.update(check_quote(body, event.author, self.setting.opening))
+            return []
+        if isinstance(body, Pass):
+            if body.standing != self.standing:
+                raise Refused("wrong_standing", f"the standing option is {self.standing}")
+            self._pass(event.author)
+            return []
+        if isinstance(body, Improve):
+            return self._improve(event.author, body.option, event.position)
+        if isinstance(body, Ratify):
+            if body.outcome != digest(self.outcome().plain()):
+                raise Refused("wrong_outcome", f"the outcome's digest is {digest(self.outcome().plain())}")
+            self.ratified[event.author] = body
+            return []
+        if step.id.startswith(self.proposals.prefix):
+            findings: list[Finding] = []
+
+            def judge(member: str, content: dict[str, Any]) -> Proposal:
+                proposal = self._judge_proposal(member, content, event.position, findings)
+                return proposal
+
+            return self.proposals.take(self.setting, event, judge) + findings
+        return self.ballot.take(self.setting, event, self._judge_ballot)
+
+    def check(self, step: Step, member: str, said: Any) -> None:
+        """Raise `Refused` if *said* is no valid answer of *member* to *step*."""
+        if step.id == self.proposals.seal_step:
+            self._judge_proposal(member, said, 0, [])
+        elif step.id == self.ballot.seal_step:
+            self._judge_ballot(member, said)
+        elif isinstance(said, Quote):
+            check_quote(said, member, self.setting.opening)
+        elif isinstance(said, Improve):
+            _, identifier, _ = complete(said.option, member, self.setting.opening, self.quotes, self.tracker, 0)
+            if identifier in self.candidates:
+                raise Refused("repeated_option", f"{self._title(identifier)} is that option")
+
+    def _judge_proposal(
+        self, member: str, content: dict[str, Any], position: int, findings: list[Finding]
+    ) -> Proposal:
+        try:
+            proposal = Proposal.model_validate(content)
+        except ValidationError as error:
+            raise Refused("void_option", first_problem(error)) from None
+        option, _, notes = complete(
+            proposal.option, member, self.setting.opening, self.quotes, self.tracker, position
+        )
+        findings += notes + self._open_terms_used(option, member, position)
+        return Proposal(option=option, reserve=proposal.reserve)
+
+    def _open_terms_used(self, option: Option, member: str, position: int) -> list[Finding]:
+        words = " ".join([option.title, option.rationale or "", *(c.consequent for c in option.commitments)])
+        terms = dict.fromkeys(d["term"] for d in self.open_differences)
+        return [
+            Finding("uses_open_term", position, member, f"{option.title!r} uses {term!r}, whose meaning is open")
+            for term in terms
+            if re.search(rf"(?<!\w){re.escape(term)}(?!\w)", words, re.IGNORECASE)
+        ]
+
+    def _improve(self, member: str, proposed: Option, position: int) -> list[Finding]:
+        try:
+            option, identifier, findings = complete(
+                proposed, member, self.setting.opening, self.quotes, self.tracker, position
+            )
+        except Refused as refused:
+            self._pass(member)
+            return [Finding(refused.code, position, member, f"counts as a pass: {refused.why}")]
+        if identifier in self.candidates:
+            self._pass(member)
+            known = self.candidates[identifier].option.title
+            return [Finding("repeated_option", position, member, f"counts as a pass: {known!r} is that option")]
+        self.candidates[identifier] = Candidate(identifier, option, [member], position, fate="proposed", scored=False)
+        self.candidate = identifier
+        return findings + self._open_terms_used(option, member, position)
+
+    def _judge_ballot(self, member: str, content: dict[str, Any]) -> BallotContent:
+        try:
+            said = BallotContent.model_validate(content)
+        except ValidationError as error:
+            raise Refused("void_ballot", first_problem(error)) from None
+        asked = self.asked()
+        fault = find_fault(Ballot(said.scores, said.rejects), asked, self.rejects_left(member))
+        if fault is not None:
+            raise Refused(fault.code, f"{self._title(fault.option)}: {fault.text}" if fault.option else fault.text)
+        if not said.reasons.keys() <= set(asked):
+            raise Refused("unknown_option", "a reason names an option that is not asked about")
+        committed = self.proposals.contents.get(member) if self.ballots == 1 else None
+        opened = said.reserve
+        if (committed is None) != (opened is None):
+            raise Refused("reserve_mismatch", "the first ballot opens the reserve committed to, and no other does")
+        if committed is not None and opened is not None:
+            key = self.setting.keys[member]
+            if reserve_digest(self.setting.room, key, opened.reserve, opened.nonce) != committed.reserve:
+                raise Refused("reserve_mismatch", "the reserve opened is not the one committed to")
+        return said
+
+    def _title(self, option: str) -> str:
+        return repr(self.candidates[option].option.title) if option in self.candidates else option
+
+    def asked(self) -> list[str]:
+        """Return the ids of the options that the current ballot asks about."""
+        return [self.candidate] if self.candidate is not None else list(self.candidates)
+
+    def rejects_left(self, member: str) -> int:
+        """Return how many rejections *member* may still make in this room."""
+        return self.setting.opening.rules.rejects - len(self.rejects.get(member, {}))
+
+    # -- duties ---------------------------------------------------------------------------------------------------
+
+    def duty(self, step: Step, member: str) -> Duty:
+        """Return what *member* is asked at *step*."""
+        at: dict[str, Any] = {"member": member, "step": step.id, "deadline": step.deadline}
+        opening = self.setting.opening
+        if step.id == QUOTE:
+            mine = {i: opening.issues[i] for i, owner in opening.authority.issues.items() if owner == member}
+            return QuoteDuty(**at, issues=mine)
+        if step.id == self.proposals.seal_step:
+            return ProposeDuty(**at, **self._issues(), status_quo=opening.status_quo)
+        if step.id == self.ballot.seal_step:
+            return ScoreDuty(
+                **at,
+                options=[self.candidates[o].asked() for o in self.asked()],
+                rejects_left=self.rejects_left(member),
+                bar=opening.rules.bar,
+                opens_reserve=self.ballots == 1 and member in self.proposals.contents,
+            )
+        if step.id == RATIFY:
+            outcome = self.outcome()
+            return RatifyDuty(**at, outcome=outcome, digest=digest(outcome.plain()))
+        if "concord.improve" in step.kinds:
+            assert self.standing is not None and self.selection is not None
+            return ImproveDuty(
+                **at,
+                **self._issues(),
+                standing=self.standing,
+                objections=list(self.selection.objections.get(self.standing, ())),
+                options=[c.asked() for c in self.candidates.values()],
+                table=self.table(),
+                reserves=dict(self.reserves),
+                floor=opening.rules.floor,
+                tries_left=opening.rules.improvements - len(self.tries),
+            )
+        return RevealDuty(**at, sealed_step=step.id.removesuffix("reveal") + "seal")
+
+    def _issues(self) -> dict[str, Any]:
+        opening = self.setting.opening
+        return {
+            "issues": {
+                name: issue.model_copy(update={"values": open_values(opening, self.quotes, name)})
+                for name, issue in opening.issues.items()
+            },
+            "optional": [name for name in opening.issues if name in opening.authority.issues],
+        }
+
+    def table(self) -> dict[str, dict[str, int | None]]:
+        """Return what was revealed: option → member → score, None for a rejection."""
+        return {
+            option: {
+                member: None if option in self.rejects[member] else scores[option]
+                for member, scores in self.scores.items()
+                if option in scores or option in self.rejects[member]
+            }
+            for option in self.candidates
+        }

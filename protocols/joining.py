@@ -1,0 +1,93 @@
+"""Coming together: everyone signs the opening, then the debtors of its promises make them.
+
+::
+
+    room.joining ──(all have joined)──▶ room.promising ──▶ the agenda
+         │            somebody declines, or is missing at the deadline       (only if the opening lists promises)
+         └──▶ abandoned
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from protocols.commitments.messages import CommitmentTerms, CreateCommitment
+from protocols.duties import Duty, JoinDuty, PromiseDuty
+from protocols.event import Event
+from protocols.findings import Finding
+from protocols.machine import Ending, Refused, Stage
+from protocols.messages import MOST_TERMS, TASK, Decline, Join, Manifest
+from protocols.setting import Setting
+from protocols.steps import Plan, Step
+
+JOINING, PROMISING = "room.joining", "room.promising"
+
+
+@dataclass(slots=True)
+class Joining(Stage):
+    """Who has signed the opening, what it says it is, and which terms it adds."""
+
+    setting: Setting
+    manifests: dict[str, Manifest] = field(default_factory=dict)
+    declined: dict[str, str] = field(default_factory=dict)
+    terms: list[str] = field(default_factory=list)
+
+    def begin(self, present: Sequence[str]) -> Plan:
+        """Wait for everyone on the roster."""
+        self.terms = [TASK, *self.setting.opening.terms]
+        return Plan(JOINING, ("room.join", "room.decline"), self.setting.members)
+
+    def answer(self, step: Step, event: Event) -> list[Finding]:
+        """Take a signature or a no."""
+        body = event.body
+        if isinstance(body, Decline):
+            self.declined[event.author] = body.because
+            return [Finding("declined", event.position, event.author, f"declines the opening: {body.because}")]
+        assert isinstance(body, Join)
+        if body.opening != self.setting.opening_id:
+            raise Refused("wrong_opening", f"the opening of this room is {self.setting.opening_id}")
+        self.manifests[event.author] = body.manifest
+        for term in body.nominates:
+            if term not in self.terms and len(self.terms) <= MOST_TERMS:
+                self.terms.append(term)
+        return []
+
+    def close(self, step: Step, present: Sequence[str]) -> tuple[Ending | None, list[Finding]]:
+        """Start the agenda if everyone has joined; else the room is abandoned, and says who was missing."""
+        if self.declined:
+            return Ending("abandoned", f"declined: {', '.join(self.declined)}"), []
+        missing = [m for m in self.setting.members if m not in self.manifests or m not in present]
+        return (Ending("abandoned", f"missing: {', '.join(missing)}") if missing else None), []
+
+    def duty(self, step: Step, member: str) -> Duty:
+        """Ask for the signature."""
+        return JoinDuty(member=member, step=step.id, deadline=step.deadline, opening=self.setting.opening_id)
+
+
+@dataclass(slots=True)
+class Promising(Stage):
+    """The promises that the opening lists, each made by its debtor; one not made simply does not exist."""
+
+    setting: Setting
+
+    def _owed(self, member: str) -> list[CommitmentTerms]:
+        return [terms for terms in self.setting.opening.promises if terms.debtor == member]
+
+    def begin(self, present: Sequence[str]) -> Plan | None:
+        """Wait for the debtors, if there are any."""
+        debtors = tuple(m for m in present if self._owed(m))
+        return Plan(PROMISING, ("commitment.create",), debtors) if debtors else None
+
+    def answer(self, step: Step, event: Event) -> list[Finding]:
+        """Take the debtor's creation of exactly what the opening lists; the tracker judges the rest."""
+        assert isinstance(event.body, CreateCommitment)
+        if event.body.commitments != self._owed(event.author):
+            raise Refused("wrong_promise", "a debtor creates its promises as the opening lists them, in one entry")
+        return []
+
+    def close(self, step: Step, present: Sequence[str]) -> tuple[None, list[Finding]]:
+        """Go on; silence has been recorded by the room."""
+        return None, []
+
+    def duty(self, step: Step, member: str) -> Duty:
+        """Ask the debtor for its promises."""
+        return PromiseDuty(member=member, step=step.id, deadline=step.deadline, commitments=self._owed(member))

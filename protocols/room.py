@@ -1,0 +1,393 @@
+"""The room: hands each event of the log to the machine that it concerns, and keeps the steps.
+
+::
+
+    room.joining ─▶ room.promising ─▶ accord.* ─▶ concord.* ─▶ (the result is fixed) ─▶ room.closing ─▶ over
+         │                                │            │                                             ▲
+         └──────────▶ abandoned           └────────────┴──▶ no agreement ─▶ room.closing             │
+                                                                                                     │
+    promises run beside all of this, from their creation until none can move or the watch is over ───┘
+
+One step is open at a time. It closes at the first record with which everyone expected has answered, that record
+included, or at the first record whose log time is past its deadline, and that record is judged by what opens next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from protocols.accord.machine import Accord
+from protocols.bodies import kind_of
+from protocols.calendar import Calendar
+from protocols.canonical import digest
+from protocols.closing import Closing
+from protocols.commitments.messages import COMMITMENT_BODIES, CreateCommitment, ReportEvent
+from protocols.commitments.tracker import Act, Tracker, act_of
+from protocols.concord.machine import Concord
+from protocols.concord.options import check_commitments
+from protocols.duties import Duty, OperationDone, PerformDuty, ReportAsked, TickDuty
+from protocols.event import Event
+from protocols.findings import Finding
+from protocols.instants import SECOND, Instant
+from protocols.joining import Joining, Promising
+from protocols.machine import Ending, Refused, Stage
+from protocols.messages import Excuse, Leave, RoomOpen, Tick
+from protocols.outcome import decision_of, result_of
+from protocols.setting import Setting
+from protocols.steps import Plan, Step, is_late
+
+TICK_SPACING: Instant = SECOND // 5
+"""Members owe a tick one after another, in roster order, so that one record is enough."""
+
+
+@dataclass(slots=True)
+class Room:
+    """The state of one room after a prefix of its log."""
+
+    setting: Setting
+    position: int
+    at: Instant
+    calendar: Calendar
+    joining: Joining
+    accord: Accord | None = None
+    concord: Concord | None = None
+    closing: Closing | None = None
+    tracker: Tracker | None = None
+    stage: Stage | None = None
+    step: Step | None = None
+    closed: dict[str, Step] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+    reported: dict[str, list[ReportAsked]] = field(default_factory=dict)
+    operated: dict[str, list[OperationDone]] = field(default_factory=dict)
+    ending: Ending | None = None
+    ended_at: Instant | None = None
+    result: dict[str, Any] | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, event: Event, author_key: str) -> "Room":
+        """Open the room from its first record, or raise `Refused` with what is out of bounds."""
+        if event.position != 1 or not isinstance(event.body, RoomOpen):
+            raise Refused("not_opened", "a room begins with room.open at position 1")
+        setting = Setting.of(event.body, opening_id=event.id, author_key=author_key)
+        room = cls(setting, 1, event.at, Calendar.of(event.body.rehearsal), Joining(setting))
+        room.tracker = _tracker(event.body)
+        room._enter(room.joining)
+        return room
+
+    # -- the fold -------------------------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> list[Finding]:
+        """Fold one event: let the log's time move, judge what was said, close what is complete."""
+        before = len(self.findings)
+        self.position = event.position
+        self.pass_time(event.at)
+        try:
+            self.findings += self._take(event)
+        except Refused as refused:
+            text = f"{kind_of(event.body)} refused: {refused.why}"
+            self.findings.append(Finding(refused.code, event.position, event.author, text))
+        self._close_if_complete()
+        return self.findings[before:]
+
+    def pass_time(self, at: Instant) -> None:
+        """Let the log's time reach *at*: close the step whose deadline it is past, and let promises' windows pass."""
+        self.at = max(self.at, at)
+        if self.step is not None and is_late(self.step.deadline, self.at):
+            self._close_step()
+        if self.tracker is not None:
+            self.tracker.advance(self.calendar.promised(self.at))
+
+    def _take(self, event: Event) -> list[Finding]:
+        body = event.body
+        if event.author not in self.setting.members:
+            raise Refused("not_a_member", "only members of the roster speak in a room")
+        if isinstance(body, Tick):
+            return []
+        if isinstance(body, RoomOpen):
+            raise Refused("already_open", "a room is opened once, at position 1")
+        if isinstance(body, Leave):
+            if event.author in self.left:
+                raise Refused("left", f"{event.author} has left already")
+            self.left[event.author] = body.because
+            return [Finding("left", event.position, event.author, f"leaves: {body.because}")]
+        if isinstance(body, Excuse):
+            step = self._step_for(event)
+            step.excused[event.author] = body.because
+            return [Finding("excused", event.position, event.author, f"{step.id}: {body.because}")]
+        if isinstance(body, COMMITMENT_BODIES):
+            return self._take_commitment(event)
+        return self._answer(event)
+
+    def _step_for(self, event: Event) -> Step:
+        """Return the open step that *event* may answer, or raise `Refused`."""
+        named, step = getattr(event.body, "step", ""), self.step
+        if step is None or named != step.id:
+            if named in self.closed:
+                raise Refused("late", f"{named} closed at position {self.closed[named].closed}; kept, counts for nothing")
+            now = step.id if step is not None else "none"
+            raise Refused("not_open", f"{named} is not open; the open step is {now}")
+        if event.author in self.left:
+            raise Refused("left", f"{event.author} has left the room")
+        if event.seen < step.opened:
+            raise Refused("seen_stale", f"{step.id} opened at position {step.opened}, its author had seen {event.seen}")
+        kind, volunteers = kind_of(event.body), kind_of(event.body) in step.volunteers
+        if event.author not in step.expected and not volunteers:
+            raise Refused("not_expected", f"{step.id} is for {', '.join(step.expected)} to answer")
+        if event.author in step.answers:
+            raise Refused("already_answered", f"{step.id} was answered at position {step.answers[event.author]}")
+        if event.author in step.excused:
+            raise Refused("already_excused", f"{event.author} excused itself from {step.id}")
+        if kind not in (*step.kinds, *step.volunteers, "room.excuse"):
+            raise Refused("wrong_kind", f"{step.id} is answered by {' or '.join(step.kinds)}, not by {kind}")
+        return step
+
+    def _answer(self, event: Event) -> list[Finding]:
+        step = self._step_for(event)
+        assert self.stage is not None
+        findings = self.stage.answer(step, event)
+        if event.author in step.expected:
+            step.answers[event.author] = event.position
+        return findings
+
+    def _take_commitment(self, event: Event) -> list[Finding]:
+        if self.tracker is None:
+            raise Refused("not_on_agenda", "this room's agenda has no commitments")
+        body = event.body
+        findings: list[Finding] = []
+        self._remember(event)
+        if isinstance(body, CreateCommitment):
+            step = None
+            if body.step is not None and self.stage is not None:
+                step = self._step_for(event)
+                findings += self.stage.answer(step, event)
+            self._declare(body, event.author)
+            if step is not None:
+                step.answers[event.author] = event.position
+        for act in self._acts(event):
+            findings += self._track(act, event)
+        return findings
+
+    def _remember(self, event: Event) -> None:
+        body = event.body
+        if isinstance(body, ReportEvent):
+            said = ReportAsked(id=event.id, event=body.event, by=event.author, attributes=dict(body.attributes))
+            self.reported.setdefault(event.author, []).append(said)
+        elif not isinstance(body, CreateCommitment) and hasattr(body, "commitment"):
+            done = OperationDone(do=kind_of(body).removeprefix("commitment."), commitment=body.commitment)
+            self.operated.setdefault(event.author, []).append(done)
+
+    def _declare(self, body: CreateCommitment, author: str) -> None:
+        assert self.tracker is not None
+        new = [terms for terms in body.commitments if not self.tracker.knows(terms.id)]
+        for terms in new:
+            if terms.debtor != author:
+                raise Refused("not_allowed", f"{terms.id}: only its debtor {terms.debtor} can create it")
+        try:
+            for terms in new:
+                self.tracker.check(terms, frozenset(t.id for t in body.commitments))
+        except ValueError as error:
+            raise Refused("bad_commitment", str(error)) from None
+        for terms in new:
+            self.tracker.declare(terms, assumed=False)
+
+    def _acts(self, event: Event) -> Sequence[Act]:
+        at = self.calendar.promised(event.at)
+        return act_of(event.body, at=at, item=event.position, by=event.author, entry_id=event.id)
+
+    def _track(self, act: Act, event: Event) -> list[Finding]:
+        assert self.tracker is not None
+        applied = self.tracker.apply(act)
+        return [Finding(r.code, event.position, event.author, f"{act.do} refused: {r.why}") for r in applied.refusals]
+
+    # -- steps and stages -----------------------------------------------------------------------------------------
+
+    @property
+    def present(self) -> list[str]:
+        """The members who have not left, in roster order."""
+        return [member for member in self.setting.members if member not in self.left]
+
+    def _close_if_complete(self) -> None:
+        declined = self.stage is self.joining and bool(self.joining.declined)
+        if self.step is not None and (declined or not self.step.awaited(self.present)):
+            self._close_step()
+
+    def _close_step(self) -> None:
+        step, stage = self.step, self.stage
+        assert step is not None and stage is not None
+        step.closed, self.step = self.position, None
+        self.closed[step.id] = step
+        self.findings += [
+            Finding("silent", self.position, member, f"{member} did not answer {step.id} by its deadline")
+            for member in step.awaited(self.present)
+        ]
+        following, findings = stage.close(step, self.present)
+        self.findings += findings
+        self._follow(following)
+
+    def _follow(self, following: Plan | Ending | None) -> None:
+        if isinstance(following, Plan):
+            seconds = self.setting.opening.rules.step_seconds
+            self.step = Step.open(following, position=self.position, at=self.at, seconds=seconds)
+            # A step with nobody expected closes where it opens.
+            self._close_if_complete()
+        elif isinstance(following, Ending):
+            self._end(following)
+        else:
+            self._next_stage()
+
+    def _enter(self, stage: Stage) -> None:
+        self.stage = stage
+        self._follow(stage.begin(self.present))
+
+    def _next_stage(self) -> None:
+        agenda, stage = self.setting.opening.agenda, self.stage
+        if isinstance(stage, Joining):
+            if "concord" not in agenda:
+                self._agree()
+            if self.tracker is not None:
+                return self._enter(Promising(self.setting))
+            stage = None
+        if "accord" in agenda and self.accord is None:
+            self.accord = Accord(self.setting, list(self.joining.terms))
+            return self._enter(self.accord)
+        if "concord" in agenda and self.concord is None:
+            self.concord = Concord(self.setting, self.tracker, self.open_differences())
+            return self._enter(self.concord)
+        if self.closing is None:
+            return self._end(Ending("open"))
+        self.stage = None
+        return None
+
+    def open_differences(self) -> list[dict[str, Any]]:
+        """Return the differences of meaning that are still open: what each ratification signs along with the outcome."""
+        if self.accord is None:
+            return []
+        carried = [d for d in self.accord.divergences if d.status == "carried"]
+        return [{"term": d.term, "between": list(d.between)} for d in carried]
+
+    def _agree(self) -> None:
+        self.calendar.start(self.at)
+        if self.tracker is not None:
+            self.tracker.agree(self.calendar.promised(self.at), self.position)
+
+    def _end(self, ending: Ending) -> None:
+        self.ending, self.ended_at, self.stage = ending, self.at, None
+        if ending.outcome == "agreed":
+            self._agree()
+            self._create_agreed()
+        if ending.outcome == "abandoned":
+            self.findings.append(Finding("abandoned", self.position, "", ending.reason or ""))
+        self.result = result_of(self)
+        if ending.outcome != "abandoned":
+            self.closing = Closing(digest(self.result))
+            self._enter(self.closing)
+
+    def _create_agreed(self) -> None:
+        assert self.concord is not None and self.concord.standing is not None
+        if self.tracker is None:
+            return
+        promised = self.concord.candidates[self.concord.standing].option.commitments
+        for terms in promised:
+            self.tracker.declare(terms, assumed=False)
+        at = self.calendar.promised(self.at)
+        for terms in promised:
+            self.tracker.apply(Act(at, self.position, terms.debtor, "create", commitment=terms.id))
+
+    # -- what is owed ---------------------------------------------------------------------------------------------
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is expected: the agenda is signed, and no promise can move or the watch has passed."""
+        if self.ending is None or self.step is not None:
+            return False
+        return self.ending.outcome == "abandoned" or not self.moving() or is_late(self._watch_end(), self.at)
+
+    def _watch_end(self) -> Instant:
+        assert self.ended_at is not None
+        return self.ended_at + self.setting.opening.rules.watch_seconds * SECOND
+
+    def moving(self) -> list[str]:
+        """Return the ids of the commitments whose state can still change."""
+        return [] if self.tracker is None else list(self.tracker.moving())
+
+    def deadline(self) -> Instant | None:
+        """Return the next log time past which something changes even if nobody speaks."""
+        if self.over:
+            return None
+        deadlines = [self.step.deadline] if self.step is not None else []
+        if self.tracker is not None:
+            promised = self.tracker.next_deadline()
+            logged = None if promised is None else self.calendar.logged(promised)
+            if logged is not None and logged >= self.at:
+                deadlines.append(logged)
+        if self.ended_at is not None and self.step is None:
+            deadlines.append(self._watch_end())
+        return min(deadlines, default=None)
+
+    def duties(self, member: str) -> list[Duty]:
+        """Return what *member* is expected to do next; what it has done already is not there."""
+        if self.over:
+            return []
+        duties: list[Duty] = []
+        if self.step is not None and self.stage is not None and member in self.step.awaited(self.present):
+            duties.append(self.stage.duty(self.step, member))
+        if self.tracker is not None and not isinstance(self.stage, Joining):
+            duties.append(self._perform(member))
+        deadline = self.deadline()
+        if deadline is not None:
+            turn = self.setting.members.index(member)
+            duties.append(TickDuty(member=member, deadline=deadline, at=deadline + turn * TICK_SPACING))
+        return duties
+
+    def _perform(self, member: str) -> PerformDuty:
+        assert self.tracker is not None
+        return PerformDuty(
+            member=member,
+            reportable=list(self.tracker.reportable(member)),
+            awaiting=[
+                ReportAsked(id=r.id, event=r.event, by=r.by, attributes=dict(r.attributes))
+                for r in self.tracker.awaiting(member)
+            ],
+            promises={name: status.state for name, status in self.tracker.statuses().items()},
+            done=list(self.reported.get(member, ())),
+            operations=list(self.operated.get(member, ())),
+        )
+
+    def check(self, member: str, said: Any) -> None:
+        """Raise `Refused` if *said* (a sealed content, or a body) is no valid answer of *member* to the open step."""
+        if self.step is not None and self.stage is not None:
+            self.stage.check(self.step, member, said)
+
+    def elapsed_since(self, condition: str, now: Instant) -> Instant | None:
+        """Return how many microseconds of the log before *now* the *condition* on promises came true, if it has."""
+        since = self.tracker.since(condition) if self.tracker is not None else None
+        if since is None:
+            return None
+        logged = self.calendar.logged(since)
+        return 0 if logged is None else max(0, now - logged)
+
+    def decision(self) -> dict[str, Any] | None:
+        """Return the decision on record, or None where nothing was agreed."""
+        return decision_of(self)
+
+
+def _tracker(opening: RoomOpen) -> Tracker | None:
+    """Return the tracker of a room, or raise `Refused` if what the opening promises cannot be promised."""
+    if "commitments" not in opening.agenda:
+        if opening.promises:
+            raise Refused("bad_opening", "promises: the agenda has no commitments")
+        return None
+    tracker = Tracker([e.name for e in opening.roster], opening.events, opening.powers, listed_events_only=True)
+    ids = [terms.id for terms in opening.promises]
+    for terms in opening.promises:
+        if ids.count(terms.id) > 1:
+            raise Refused("bad_opening", f"promises: two have the id {terms.id!r}")
+        try:
+            tracker.check(terms, frozenset(ids))
+        except ValueError as error:
+            raise Refused("bad_opening", f"promises: {terms.id}: {error}") from None
+    if opening.status_quo is not None:
+        check_commitments(opening.status_quo, opening, tracker)
+    return tracker
+

@@ -1,0 +1,69 @@
+"""`swarm check` and `swarm schema`: are our files right, and what may stand in them?"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from swarm.cli.output import print_json
+from swarm.errors import BadInput
+from swarm.files import Document, read_document
+from swarm.schemas import KINDS, kind_of_document, schema_of
+
+
+def check_command(
+    file: Annotated[Path, typer.Argument(help="A scenario, agent, table, history or ledger.", show_default=False)],
+) -> int:
+    """Check one of our files; the first problem is named with its place and what is valid.
+
+    Example: swarm check scenario.yaml
+    """
+    kind, entries = _check(file)
+    print(f"{file}: a valid {kind}" + (f" of {entries} entries; swarm audit replays it" if entries else ""))
+    return 0
+
+
+def _check(file: Path) -> tuple[str, int]:
+    try:
+        with file.open("rb") as start:
+            first = start.read(10)
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror}", source=str(file)) from None
+    if first == b'{"ledger":':
+        from swarm.audit import audit
+
+        result = audit(file)
+        if result.verdict == "failed":
+            raise BadInput(result.findings[0]["text"], source=str(file))
+        return "ledger", result.entries
+    document: Document = read_document(file)
+    kind = kind_of_document(document)
+    if kind == "scenario":
+        from swarm.scenario import read_scenario
+
+        read_scenario(document)
+    elif kind == "table":
+        from swarm.decide import read_table
+
+        read_table(document)
+    elif kind == "history":
+        from swarm.track import read_history
+
+        read_history(document)
+    else:
+        from swarm.scenario import read_agent
+
+        read_agent(document)
+    return kind, 0
+
+
+def schema_command(
+    kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(KINDS)}.", show_default=False)],
+) -> int:
+    """Print the JSON Schema of one of our files.
+
+    Example: swarm schema scenario > scenario.schema.json
+    """
+    schema: dict[str, Any] = schema_of(kind)
+    print_json(schema)
+    return 0

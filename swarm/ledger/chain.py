@@ -1,0 +1,143 @@
+"""The chain: what every record must satisfy before any rule runs, and the running head over order and times.
+
+Each author's entries form a chain of their own (``n``, ``prev``); the room's records form another, whose head every
+entry repeats in ``seen``: so the members themselves co-sign order and times, and a broker that reorders, drops,
+re-dates or shows two members different logs contradicts signatures that it cannot make.
+"""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from protocols.instants import SECOND, Instant, format_instant
+from swarm.entry import Entry, is_signed, parse_entry
+from swarm.errors import BadEntry
+from swarm.log.port import Stored
+
+HEAD_0 = "0" * 64
+
+
+def next_head(head: str, position: int, stored: Instant, author: str, identifier: str) -> str:
+    """Return the head after one more record: SHA-256 of canonical [head, position, stored, author, id]."""
+    # None of the five holds a character that JSON escapes, so this is their canonical form.
+    line = f'["{head}",{position},"{format_instant(stored)}","{author}","{identifier}"]'
+    return sha256(line.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a room: its position from 1, the broker's store time, the subject's author, and the bytes.
+
+    ``entry`` is None where the bytes are no valid entry of this room; they are kept all the same.
+    """
+
+    position: int
+    stored: Instant
+    author: str
+    payload: bytes
+    entry: Entry | None
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What the chain says of one record.
+
+    ``counts``: the entry continues its author's chain and its clock is undisputed; ``code`` and ``why`` say what is
+    wrong, with the record or (if ``counts``) with its body only. ``at`` is the log's time after it.
+    """
+
+    record: Record
+    at: Instant
+    counts: bool
+    code: str | None = None
+    why: str = ""
+
+
+@dataclass(slots=True)
+class AuthorChain:
+    """One author's entries so far: their ids in order, the position of the last, the last valid ``seen`` count."""
+
+    ids: list[str] = field(default_factory=list)
+    position: int = 0
+    seen: int = 0
+
+
+@dataclass(slots=True)
+class Chain:
+    """The incremental check of one room's records. ``heads[i]`` is the running head after i records."""
+
+    room: str
+    skew: Instant
+    authors: dict[str, AuthorChain]
+    heads: list[str] = field(default_factory=lambda: [HEAD_0])
+    at: Instant = 0
+
+    @classmethod
+    def of(cls, room: str, keys: list[str], skew_seconds: int) -> "Chain":
+        """Return the empty chain of a room whose members have these *keys*."""
+        return cls(room, skew_seconds * SECOND, {key: AuthorChain() for key in keys})
+
+    @property
+    def position(self) -> int:
+        """How many records the chain holds."""
+        return len(self.heads) - 1
+
+    @property
+    def head(self) -> str:
+        """The running head."""
+        return self.heads[-1]
+
+    def add(self, stored: Stored) -> Link | None:
+        """Add the next record of the log; None if it is not of this room (another's entry on this subject)."""
+        entry, problem = self._read(stored)
+        if entry is not None and entry.author != stored.author:
+            return None
+        position = len(self.heads)
+        identifier = entry.id if entry is not None else sha256(stored.payload).hexdigest()
+        record = Record(position, stored.stored, stored.author, stored.payload, entry, identifier)
+        link = self._judge(record, problem)
+        self.heads.append(next_head(self.head, position, stored.stored, stored.author, identifier))
+        return link
+
+    def _read(self, stored: Stored) -> tuple[Entry | None, BadEntry | None]:
+        try:
+            entry = parse_entry(stored.payload)
+            if entry.author != stored.author:
+                return entry, None
+            if entry.room != self.room:
+                raise BadEntry("wrong_room", f"signed for the room {entry.room}")
+            if not is_signed(entry):
+                raise BadEntry("bad_signature", "the signature is not its author's")
+        except BadEntry as problem:
+            return None, problem
+        return entry, None
+
+    def _judge(self, record: Record, problem: BadEntry | None) -> Link:
+        entry = record.entry
+        if entry is None:
+            assert problem is not None
+            return Link(record, self.at, False, problem.code, str(problem))
+        chain = self.authors[record.author]
+        said = len(chain.ids)
+        if entry.n <= said:
+            if chain.ids[entry.n - 1] == entry.id:
+                return Link(record, self.at, False, "duplicate", f"the same bytes as its author's entry {entry.n}")
+            why = f"a second, different entry {entry.n} of one author; the first stands, both are signed"
+            return Link(record, self.at, False, "equivocation", why)
+        if entry.n != said + 1 or entry.prev != (chain.ids[-1] if chain.ids else None):
+            why = f"n {entry.n} after {said} entries, or a prev that is not the last one's id"
+            return Link(record, self.at, False, "chain_gap", why)
+        before, chain.position = chain.position, record.position
+        chain.ids.append(entry.id)
+        if abs(record.stored - entry.sent) > self.skew:
+            why = f"stored {format_instant(record.stored)}, its author's clock said {format_instant(entry.sent)}"
+            return Link(record, self.at, False, "clock_disputed", why)
+        self.at = max(self.at, record.stored)
+        if entry.seen_count < max(before, chain.seen):
+            why = f"had seen {max(before, chain.seen)} records before, now says {entry.seen_count}"
+            return Link(record, self.at, True, "seen_stale", why)
+        if entry.seen_count > self.position or self.heads[entry.seen_count] != entry.seen_head:
+            why = f"the head its author signs at {entry.seen_count} records is not this log's: the author or the broker"
+            return Link(record, self.at, True, "seen_mismatch", why)
+        chain.seen = entry.seen_count
+        return Link(record, self.at, True)

@@ -1,0 +1,118 @@
+"""The fold: records in, room out. Every peer and every auditor runs this and nothing else.
+
+The opening fixes the roster, and with it whose records belong to the room; the chain checks each record, and what it
+passes reaches the rules as an event with the log's time.
+"""
+
+from dataclasses import dataclass, field
+
+from protocols.bodies import parse_body
+from protocols.event import Event
+from protocols.findings import Finding
+from protocols.instants import SECOND, format_instant
+from protocols.machine import Refused
+from protocols.messages import RoomOpen, room_name
+from protocols.room import Room
+from swarm.entry import is_signed, parse_entry
+from swarm.errors import BadEntry
+from swarm.ledger.chain import Chain, Link, Record
+from swarm.log.port import Stored
+from swarm.names import check_names
+
+
+@dataclass(slots=True)
+class Fold:
+    """One room, folded up to ``chain.position``. ``names`` gives each key its member's name."""
+
+    chain: Chain
+    room: Room
+    names: dict[str, str]
+    last: Record
+    records: list[Record] = field(default_factory=list)
+    keep: bool = True
+
+    @classmethod
+    def open(cls, stored: Stored, room: str, *, keep: bool = True) -> "Fold":
+        """Open *room* from its first record; raises `BadEntry` if that is not a valid opening of this very room.
+
+        With *keep* the records stay at hand for an export; without, only the state and the heads do.
+        """
+        opening = read_opening(stored, room)
+        keys = [entry.key for entry in opening.roster]
+        chain = Chain.of(room, keys, opening.rules.skew_seconds)
+        link = chain.add(stored)
+        if link is None or not link.counts or link.code is not None:
+            raise BadEntry(link.code or "bad_opening" if link else "bad_opening", link.why if link else "not of a member")
+        entry = link.record.entry
+        assert entry is not None
+        names = {member.key: member.name for member in opening.roster}
+        event = Event(1, link.at, names[stored.author], entry.id, entry.seen_count, opening)
+        try:
+            state = Room.open(event, stored.author)
+        except Refused as refused:
+            raise BadEntry(refused.code, refused.why) from None
+        return cls(chain, state, names, link.record, [link.record] if keep else [], keep)
+
+    def add(self, stored: Stored) -> list[Finding] | None:
+        """Fold the next record and return what is noteworthy; None if it is not of this room."""
+        link = self.chain.add(stored)
+        if link is None:
+            return None
+        self.last = link.record
+        if self.keep:
+            self.records.append(link.record)
+        name = self.names[link.record.author]
+        if not link.counts:
+            self.room.position = link.record.position
+            return self._note(link, name)
+        entry = link.record.entry
+        assert entry is not None
+        if link.code is None:
+            try:
+                body = parse_body(entry.body)
+            except ValueError as error:
+                link = Link(link.record, link.at, True, "bad_body", f"{entry.kind}: {error}")
+            else:
+                return self.room.apply(Event(link.record.position, link.at, name, entry.id, entry.seen_count, body))
+        self.room.position = link.record.position
+        before = len(self.room.findings)
+        self.room.pass_time(link.at)
+        self._note(link, name)
+        return self.room.findings[before:]
+
+    def _note(self, link: Link, name: str) -> list[Finding]:
+        finding = Finding(link.code or "", link.record.position, name, link.why)
+        self.room.findings.append(finding)
+        return [finding]
+
+
+def read_opening(stored: Stored, room: str) -> RoomOpen:
+    """Return the opening that *stored* holds; raises `BadEntry` if it does not open *room*."""
+    entry = parse_entry(stored.payload)
+    if entry.author != stored.author or entry.room != room:
+        raise BadEntry("bad_opening", f"the first record is not an opening of {room} by its author")
+    if not is_signed(entry):
+        raise BadEntry("bad_signature", "the signature under the opening is not its author's")
+    try:
+        body = parse_body(entry.body)
+    except ValueError as error:
+        raise BadEntry("bad_opening", str(error)) from None
+    if not isinstance(body, RoomOpen):
+        raise BadEntry("bad_opening", f"a room begins with room.open, not with {entry.kind}")
+    if room_name(body.slug, entry.author, entry.body) != room:
+        raise BadEntry("bad_opening", f"the name {room} is not that of this opening")
+    if entry.author not in {member.key for member in body.roster}:
+        raise BadEntry("bad_opening", "the author of an opening is one of its members")
+    if entry.n != 1 or entry.prev is not None or entry.seen_count != 0:
+        raise BadEntry("bad_opening", "an opening is its author's first entry and has seen nothing")
+    skew = abs(stored.stored - entry.sent)
+    if skew > body.rules.skew_seconds * SECOND:
+        raise BadEntry(
+            "clock_disputed",
+            f"stored {format_instant(stored.stored)}, but its author's clock said {format_instant(entry.sent)}",
+        )
+    try:
+        check_names([member.name for member in body.roster])
+    except ValueError as error:
+        raise BadEntry("bad_opening", f"roster: {error}") from None
+    return body

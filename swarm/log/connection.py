@@ -1,0 +1,419 @@
+"""One connection to a NATS server: calls answered over a single inbox, subscriptions answered by plain functions.
+
+nats-py does the protocol, the login and the reconnecting. Five of its insides are replaced, in `_Client`, because
+nothing public does what is needed; ``tests/log/test_connection.py`` pins each of them:
+
+- what arrives goes to a plain function, headers unparsed: its own header parser depends on an optional package, and
+  its queue and task per subscription cost more than the rest of the reading together;
+- an error that the server reports never closes the client for good, and a refused permission fails the waiting call;
+- reconnecting survives anything that a server may send, and does not wait for a dead connection to drain;
+- the nkey is given before connecting;
+- what was queued for a lost connection is dropped: whoever sent it has been told so, and sends again.
+"""
+
+import asyncio
+import logging
+import random
+import re
+import secrets
+import ssl
+from base64 import b64encode
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import nats.errors
+from nats.aio.client import Client, Server, Srv
+
+from swarm.errors import BadInput, Denied, SwarmError, TooLarge, Unavailable
+from swarm.identity import Identity
+from swarm.log.subjects import inbox_prefix
+
+_log = logging.getLogger(__name__)
+
+PING_SECONDS = 1
+PINGS_UNANSWERED = 2
+"""A dead or paused server is noticed after three seconds."""
+RECONNECT_FIRST_S = 0.02
+RECONNECT_MOST_S = 2.0
+CLOSE_SECONDS = 2.0
+_DENIED = re.compile(r"permissions violation for (?:publish|subscription) to \"([^\"]*)\"")
+
+Handler = Callable[[bytes, bytes, bytes], None]
+"""Takes subject, raw header block (empty where there is none) and payload of what arrived; may not raise."""
+
+
+class Reply(NamedTuple):
+    """One message in answer to a call: its raw header block and its payload."""
+
+    headers: bytes
+    data: bytes
+
+
+class Closed(Unavailable):
+    """Our end closed the connection, so that trying again is of no use."""
+
+
+class _Call:
+    __slots__ = ("done", "ends", "replies", "subject")
+
+    def __init__(self, subject: str, ends: Callable[[bytes], bool] | None) -> None:
+        self.subject = subject
+        self.ends = ends
+        self.replies: list[Reply] = []
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def fail(self, error: SwarmError) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+            self.done.exception()  # Taken note of: whoever called may have given up already.
+
+
+class _Client(Client):
+    def __init__(self, owner: "Connection", public: str | None) -> None:
+        super().__init__()
+        self._owner = owner
+        self._public_nkey = public
+        self.handlers: dict[int, Handler] = {}
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+        handler = self.handlers.get(sid)
+        if handler is None:
+            return
+        try:
+            handler(subject, headers or b"", data)
+        except Exception:
+            _log.exception("a message on %r could not be handled", subject)
+
+    async def _process_err(self, err_msg: str) -> None:
+        denied = _DENIED.search(err_msg)
+        if denied is not None:
+            self._owner.denied(denied[1])
+        else:
+            await self._process_op_err(nats.errors.Error(f"nats: {err_msg}"))
+
+    async def _attempt_reconnect(self) -> None:
+        while not self.is_closed:
+            self._owner.lost()
+            self.drop()
+            try:
+                await super()._attempt_reconnect()
+                return
+            except Exception as error:
+                _log.warning("reconnecting failed in an unforeseen way: %r", error)
+                self._server_info = {}  # A greeting that is none would fail every later attempt as well.
+                await asyncio.sleep(RECONNECT_MOST_S * random.random())
+
+    async def _connect_to_server(self, s: Srv) -> None:
+        self._cut()
+        await super()._connect_to_server(s)
+
+    def _cut(self) -> None:
+        # The library waits for a lost connection's end in a way that one cancellation leaves broken for everyone after
+        # it, and after a failed greeting forgets the connection open.
+        writer = getattr(self._transport, "_io_writer", None)
+        if writer is not None:
+            writer.transport.abort()
+        self._transport = None
+
+    def drop(self) -> None:
+        """Forget what is queued and cut the connection: a graceful close waits for a peer that may not read."""
+        self._pending = []
+        self._pending_data_size = 0
+        self._cut()
+
+    async def send(self, command: bytes) -> None:
+        """Write *command* at once, not in the flusher's next turn; waits only while the socket is full."""
+        transport: Any = self._transport
+        if transport is None or not self.is_connected:
+            raise Unavailable("the connection to the server is lost")
+        try:
+            transport.write(command)
+            await transport.drain()
+        except OSError as error:
+            raise Unavailable(f"the connection to the server is lost: {error}") from None
+
+
+class Connection:
+    """A connection that is kept: lost, it is made again for ever, with growing and jittered pauses."""
+
+    def __init__(self, identity: Identity | None) -> None:
+        """Make it unconnected; `open` is the way in."""
+        self._identity = identity
+        self._client = _Client(self, None if identity is None else identity.public)
+        self._inbox = f"{inbox_prefix(None if identity is None else identity.public)}.{secrets.token_hex(12)}."
+        self._calls: dict[bytes, _Call] = {}
+        self._count = 0
+        self._subscribing: dict[str, bool] = {}
+        self._up = asyncio.Event()
+        self._refused: asyncio.Future[str] | None = None
+        self._last_error = ""
+        self._closed = False
+        self.on_doubt: Callable[[], None] = lambda: None
+        """Called after every reconnection and every error that the client reports; may not raise."""
+        self.on_closed: Callable[[], None] = lambda: None
+        """Called once nothing more can arrive; may not raise."""
+
+    @classmethod
+    async def open(
+        cls,
+        servers: str | Iterable[str],
+        *,
+        identity: Identity | None = None,
+        name: str = "",
+        tls: ssl.SSLContext | None = None,
+        timeout_s: float = 5.0,
+    ) -> "Connection":
+        """Connect to one of *servers*, trying until *timeout_s* seconds have passed.
+
+        Raises `Denied` as soon as a server refuses this key, `Unavailable` if none answers, `BadInput` for an URL that
+        is none.
+        """
+        self = cls(identity)
+        try:
+            await self._connect([servers] if isinstance(servers, str) else list(servers), name, tls, timeout_s)
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def _connect(self, servers: list[str], name: str, tls: ssl.SSLContext | None, timeout_s: float) -> None:
+        self._refused = asyncio.get_running_loop().create_future()
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        connecting = asyncio.ensure_future(self._login(servers, name, tls, deadline))
+        either: set[asyncio.Future[Any]] = {connecting, self._refused}
+        try:
+            await asyncio.wait(either, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            if self._refused.done():
+                raise Denied(f"{' '.join(servers)}: {self._refused.result()}")
+            if not connecting.done():
+                raise Unavailable(f"{' '.join(servers)}: no answer within {timeout_s:g} s {self._last_error}".rstrip())
+            connecting.result()
+        finally:
+            self._refused = None
+            if not connecting.done():
+                connecting.cancel()
+                await asyncio.wait({connecting}, timeout=CLOSE_SECONDS)
+
+    async def _login(self, servers: list[str], name: str, tls: ssl.SSLContext | None, deadline: float) -> None:
+        try:
+            await self._client.connect(
+                servers=servers,
+                name=name or None,
+                tls=tls,
+                error_cb=self._on_error,
+                reconnected_cb=self._on_reconnected,
+                closed_cb=self._on_closed,
+                signature_cb=self._sign,
+                allow_reconnect=True,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=0.1,  # type: ignore[arg-type]  # seconds; fractions work
+                reconnect_to_server_handler=_next_server,
+                connect_timeout=2,
+                ping_interval=PING_SECONDS,
+                max_outstanding_pings=PINGS_UNANSWERED,
+            )
+            inbox = await self._client.subscribe(self._inbox + "*")
+            self._client.handlers[inbox._id] = self._answer
+            if self._client.is_connected:
+                self._up.set()
+            await self.settle(deadline)
+        except nats.errors.Error as error:
+            if "invalid" in str(error):
+                raise BadInput(f"{' '.join(servers)}: {error}") from None
+            raise Unavailable(f"{' '.join(servers)}: {error}") from None
+
+    def _sign(self, nonce: str) -> bytes:
+        if self._identity is None:
+            raise nats.errors.Error("nats: the server wants a key, and there is none")
+        try:
+            return b64encode(self._identity.sign_nonce(nonce))
+        except BadInput as error:
+            # Of the library's own kind, since anything else would end its reconnecting for good.
+            raise nats.errors.Error(f"nats: refused: {error}") from None
+
+    # What the client reports. None of these may raise: nats-py would stop reading or reconnecting.
+
+    async def _on_error(self, error: Exception) -> None:
+        self._last_error = f"({error})"
+        refusal = str(error).lower()
+        if self._refused is not None and not self._refused.done():
+            if "authorization" in refusal or "authentication" in refusal or "wants a key" in refusal:
+                self._refused.set_result("the server refuses this key" if self._identity else "the server wants a key")
+            elif "nats: refused:" in refusal:
+                self._refused.set_result(str(error).partition("refused: ")[2])
+        _log.debug("the connection reports %r", error)
+        self.on_doubt()
+
+    async def _on_reconnected(self) -> None:
+        self._up.set()
+        self.on_doubt()
+
+    async def _on_closed(self) -> None:
+        self._closed = True
+        self._fail_all(Closed("the connection is closed"))
+        self._up.set()
+        self.on_closed()
+
+    def lost(self) -> None:
+        """Take note that the server is gone: every waiting call fails at once."""
+        self._up.clear()
+        self._fail_all(Unavailable("the connection to the server was lost"))
+
+    def denied(self, subject: str) -> None:
+        """Fail whoever waits on *subject*, which the client lower-cased: the server does not allow it this key."""
+        if subject in self._subscribing:
+            self._subscribing[subject] = True
+        for call in self._calls.values():
+            if call.subject.lower() == subject:
+                call.fail(Denied(f"the server does not let this key publish on {call.subject}"))
+
+    def _fail_all(self, error: SwarmError) -> None:
+        for call in list(self._calls.values()):
+            call.fail(error)
+
+    def _answer(self, subject: bytes, headers: bytes, data: bytes) -> None:
+        call = self._calls.get(subject[len(self._inbox) :])
+        if call is None:
+            return
+        call.replies.append(Reply(headers, data))
+        if (call.ends is None or call.ends(headers)) and not call.done.done():
+            call.done.set_result(None)
+
+    async def ready(self, deadline: float) -> None:
+        """Wait until there is a connection; raise `Unavailable` at *deadline* (of the loop's clock)."""
+        if not self._up.is_set():
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._up.wait()
+            except TimeoutError:
+                raise Unavailable(f"no connection to the server {self._last_error}".rstrip()) from None
+        if self._closed:
+            raise Closed("the connection is closed")
+
+    async def call(
+        self,
+        subject: str,
+        payload: bytes,
+        *,
+        headers: bytes = b"",
+        deadline: float,
+        quiet_s: float | None = None,
+        ends: Callable[[bytes], bool] | None = None,
+    ) -> list[Reply]:
+        """Publish *payload* with the raw block *headers* and return the answers.
+
+        That is one answer, or with *ends* all up to and with the one whose header block it is true of. Waits until
+        *deadline* (of the loop's clock), but no longer than *quiet_s* seconds for a first or a next one.
+
+        Raises `TooLarge` before sending, `Denied` when the server says so, else `Unavailable`.
+        """
+        size = len(headers) + len(payload)
+        await self.ready(deadline)
+        most = self._client.max_payload
+        if isinstance(most, int) and size > most:
+            raise TooLarge(f"{size:,} bytes with headers; this server takes {most:,}")
+        self._count += 1
+        token = b"%x" % self._count
+        reply = f"{self._inbox}{token.decode('ascii')}"
+        if headers:
+            command = f"HPUB {subject} {reply} {len(headers)} {size}\r\n".encode() + headers + payload + b"\r\n"
+        else:
+            command = f"PUB {subject} {reply} {size}\r\n".encode() + payload + b"\r\n"
+        call = self._calls[token] = _Call(subject, ends)
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._client.send(command)
+                await self._replies(call, quiet_s)
+        except TimeoutError:
+            raise Unavailable(f"no answer on {subject} in time") from None
+        finally:
+            del self._calls[token]
+        return call.replies
+
+    @staticmethod
+    async def _replies(call: _Call, quiet_s: float | None) -> None:
+        while quiet_s is not None and not call.done.done():
+            before = len(call.replies)
+            await asyncio.wait({call.done}, timeout=quiet_s)
+            if len(call.replies) == before and not call.done.done():
+                raise TimeoutError
+        await call.done
+
+    async def subscribe(self, subject: str, handler: Handler, deadline: float) -> int:
+        """Let *handler* have what arrives on *subject* from now on, and after every reconnection; return its number.
+
+        Raises `Denied`, `Unavailable`.
+        """
+        await self.ready(deadline)
+        key = subject.lower()
+        self._subscribing[key] = False
+        try:
+            subscription = await self._client.subscribe(subject)
+            self._client.handlers[subscription._id] = handler
+            await self.settle(deadline)
+            if self._subscribing[key]:
+                await self.unsubscribe(subscription._id)
+                raise Denied(f"the server does not let this key subscribe to {subject}")
+        except nats.errors.Error as error:
+            raise Unavailable(f"no subscription to {subject}: {error}") from None
+        finally:
+            self._subscribing.pop(key, None)
+        return subscription._id
+
+    async def settle(self, deadline: float) -> None:
+        """Wait until the server has taken note of every subscription made so far; raise `Unavailable` otherwise."""
+        while True:
+            await self.ready(deadline)
+            left_s = deadline - asyncio.get_running_loop().time()
+            if left_s <= 0:
+                raise Unavailable("the server does not answer")
+            await asyncio.sleep(0)  # flush() may otherwise overtake the queued subscription
+            with suppress(nats.errors.Error, OSError, TimeoutError):
+                await self._client.flush(timeout=min(left_s, 0.5))  # type: ignore[arg-type]
+                return
+
+    async def unsubscribe(self, number: int) -> None:
+        """Let go of a subscription by the number that `subscribe` returned; never raises."""
+        self._client.handlers.pop(number, None)
+        subscription = self._client._subs.get(number)
+        if subscription is not None:
+            with suppress(nats.errors.Error, OSError):
+                await subscription.unsubscribe()
+
+    async def close(self) -> None:
+        """Close for good, within two seconds and even if the caller is cancelled meanwhile; never raises."""
+        self._closed = True
+        self._fail_all(Closed("the connection is closed"))
+        self._up.set()
+        self.on_closed()
+        closing = asyncio.ensure_future(self._close())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await asyncio.wait({closing}, timeout=4 * CLOSE_SECONDS)
+            raise
+
+    async def _close(self) -> None:
+        if self._client.is_connected:
+            await _bounded(self._client.close())
+        self._client.drop()
+        await _bounded(self._client.close())
+
+
+async def _bounded(work: Coroutine[Any, Any, None]) -> None:
+    """Give *work* two seconds, then cancel it; whatever it raises is of no interest any more."""
+    task = asyncio.ensure_future(work)
+    _, pending = await asyncio.wait({task}, timeout=CLOSE_SECONDS)
+    if pending:
+        task.cancel()
+        await asyncio.wait(pending, timeout=CLOSE_SECONDS)
+    if task.done() and not task.cancelled() and task.exception() is not None:
+        _log.debug("closing failed: %r", task.exception())
+
+
+def _next_server(servers: list[Server], info: dict[str, Any]) -> tuple[Server, float]:
+    """Choose the server tried least, and a pause that grows with its failures; the library has no jitter itself."""
+    chosen = min(servers, key=lambda server: (server.reconnects, random.random()))
+    pause_s = min(RECONNECT_MOST_S, RECONNECT_FIRST_S * 2 ** min(chosen.reconnects, 10))
+    return chosen, pause_s * (0.5 + random.random() / 2)

@@ -1,0 +1,229 @@
+"""The log on NATS JetStream.
+
+==================  ================================================================================================
+append              publish to ``swarm.room.<room>.<author>``, expecting the author's own last sequence
+last, first         direct get ``last_by_subj`` and ``next_by_subj``, one answer each
+read                direct get, in batches: ``multi_last`` over the authors' subjects for a consistent cut, then
+                    ``next_by_subj`` of each; or one batch over the room where it can only hold what is new
+wakeups             subscribe to ``swarm.log.<room>.>``, what the stream republishes once it is stored
+invite, …           the same on ``swarm.invite.<invitee>.<author>``
+==================  ================================================================================================
+
+There are no consumers: nothing to lose with a server, nothing that a member could create at another's cost.
+"""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Self
+
+from swarm.errors import LogFull, TooLarge, Unavailable, WireError, WrongLast
+from swarm.identity import Identity
+from swarm.log import subjects as names
+from swarm.log.connection import Connection
+from swarm.log.directget import sequence_of
+from swarm.log.port import MAX_AUTHORS, Cut, Log, Stored, Wakeups, check_payload
+from swarm.log.reader import Again, Author, Reader, Recent, until
+from swarm.log.signal import Signal
+
+SUBJECTS_REMEMBERED = 65536
+FOLLOW_SECONDS = 5.0
+
+# JetStream's own error codes.
+_WRONG_LAST = {10071, 10164}
+_FULL = {10023, 10047, 10077}
+_TOO_LARGE = {10054}
+
+
+_Reading = tuple[str, tuple[Author, ...], float]
+
+
+@dataclass(slots=True)
+class _Following:
+    """One subscription for all who follow the same subjects over this connection."""
+
+    number: int | None = None
+    subscribing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    signals: set[Signal] = field(default_factory=set)
+    newest: int = 0
+
+    def on_message(self, subject: bytes, headers: bytes, data: bytes) -> None:
+        self.newest = max(self.newest, sequence_of(headers))
+        for signal in self.signals:
+            signal.wake()
+
+
+class JetStreamLog(Log):
+    """A client of the streams that `swarm.log.streams.ensure_streams` makes. `connect` is the way in."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._reader = Reader(connection)
+        self._following: dict[str, _Following] = {}
+        self._acknowledged: Recent[str] = Recent(SUBJECTS_REMEMBERED)
+        self._readings: dict[_Reading, asyncio.Task[Cut]] = {}
+        connection.on_doubt = self._wake_all
+        connection.on_closed = self._end_all
+
+    @classmethod
+    async def connect(
+        cls,
+        servers: str | Iterable[str],
+        *,
+        identity: Identity | None = None,
+        name: str = "",
+        tls: ssl.SSLContext | None = None,
+        timeout_s: float = 5.0,
+    ) -> Self:
+        """Connect to one of *servers*, logging in with *identity*'s key where the server wants one.
+
+        The connection is kept from then on. Raises `Denied` where this key is refused, `Unavailable` where nobody
+        answers within *timeout_s* seconds, `BadInput` for an URL that is none.
+        """
+        return cls(await Connection.open(servers, identity=identity, name=name, tls=tls, timeout_s=timeout_s))
+
+    # Writing
+
+    async def append(  # noqa: D102
+        self, room: str, author: str, payload: bytes, *, expected_last: int, timeout_s: float = 5.0
+    ) -> int:
+        subject = names.room_subject(room, author)
+        headers = b"NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: %d\r\n\r\n" % expected_last
+        sequence = await self._publish(subject, payload, headers, timeout_s)
+        self._acknowledged[subject] = sequence
+        return sequence
+
+    async def invite(self, invitee: str, author: str, payload: bytes, *, timeout_s: float = 5.0) -> None:  # noqa: D102
+        await self._publish(names.invite_subject(invitee, author), payload, b"", timeout_s)
+
+    async def _publish(self, subject: str, payload: bytes, headers: bytes, timeout_s: float) -> int:
+        check_payload(payload)
+        deadline = _loop_time() + timeout_s
+
+        async def once() -> int:
+            # An `Unavailable` from here leaves it open whether the record was stored, so it is the caller's to settle;
+            # a refusal by nobody is not, and is tried again.
+            (reply,) = await self._connection.call(subject, payload, headers=headers, deadline=deadline)
+            if reply.headers[8:12] == b" 503":
+                raise Again("no stream takes it: the server has no log, or no leader for it")
+            return _acknowledged_sequence(reply.data)
+
+        return await until(deadline, once)
+
+    # Reading
+
+    async def last(self, room: str, author: str, *, timeout_s: float = 5.0) -> Stored | None:  # noqa: D102
+        subject = names.room_subject(room, author)
+        deadline = _loop_time() + timeout_s
+        floor = self._acknowledged.get(subject) or 0
+        return await until(deadline, lambda: self._reader.last(subject, author, floor, deadline))
+
+    async def first(self, room: str, author: str, *, timeout_s: float = 5.0) -> Stored | None:  # noqa: D102
+        subject = names.room_subject(room, author)
+        deadline = _loop_time() + timeout_s
+        return await until(deadline, lambda: self._reader.first(subject, author, deadline))
+
+    async def read(  # noqa: D102
+        self, room: str, authors: Sequence[str], after: Mapping[str, int], *, timeout_s: float = 5.0
+    ) -> Cut:
+        if len(authors) > MAX_AUTHORS:
+            raise ValueError(f"a cut spans at most {MAX_AUTHORS} authors, not {len(authors)}")
+        if not authors:
+            return Cut([], 0)
+        asked: dict[str, Author] = {}
+        for author in authors:
+            subject, had = names.room_subject(room, author), after.get(author, 0)
+            # Taken now: what this client appends while it reads need not be in the cut.
+            asked[subject] = Author(author, had, max(had, self._acknowledged.get(subject) or 0))
+        # Members of one process are woken together and ask the same; who asks before the request goes out shares it.
+        key = (room, tuple(asked.values()), timeout_s)
+        reading = self._readings.get(key)
+        if reading is None:
+            reading = self._readings[key] = asyncio.ensure_future(self._read(key, room, asked, timeout_s))
+            reading.add_done_callback(_take_note)
+        cut = await asyncio.shield(reading)
+        return Cut(list(cut.records), cut.upper)
+
+    async def _read(self, key: _Reading, room: str, asked: Mapping[str, Author], timeout_s: float) -> Cut:
+        del self._readings[key]
+        following = self._following.get(names.log_subjects(room))
+        newest = 0 if following is None else following.newest
+        deadline = _loop_time() + timeout_s
+        return await until(deadline, lambda: self._reader.read(room, asked, newest, deadline))
+
+    async def invitations(self, invitee: str, *, timeout_s: float = 5.0) -> list[Stored]:  # noqa: D102
+        names.token(invitee)
+        deadline = _loop_time() + timeout_s
+        return await until(deadline, lambda: self._reader.invitations(invitee, deadline))
+
+    # Following
+
+    def wakeups(self, room: str) -> AbstractAsyncContextManager[Wakeups]:  # noqa: D102
+        return self._follow(names.log_subjects(room))
+
+    def wakeups_of_invitations(self, invitee: str) -> AbstractAsyncContextManager[Wakeups]:  # noqa: D102
+        return self._follow(names.invited_subjects(invitee))
+
+    @asynccontextmanager
+    async def _follow(self, subjects: str) -> AsyncIterator[Wakeups]:
+        signal = Signal()
+        following = self._following.setdefault(subjects, _Following())
+        following.signals.add(signal)
+        try:
+            deadline = _loop_time() + FOLLOW_SECONDS
+            async with following.subscribing:
+                if following.number is None:
+                    following.number = await self._connection.subscribe(subjects, following.on_message, deadline)
+            yield signal
+        finally:
+            following.signals.discard(signal)
+            if not following.signals and self._following.get(subjects) is following:
+                del self._following[subjects]
+                if following.number is not None:
+                    await self._connection.unsubscribe(following.number)
+
+    def _wake_all(self) -> None:
+        for following in self._following.values():
+            for signal in following.signals:
+                signal.wake()
+
+    def _end_all(self) -> None:
+        for following in self._following.values():
+            for signal in following.signals:
+                signal.end()
+
+    async def close(self) -> None:  # noqa: D102
+        await self._connection.close()
+
+
+def _take_note(reading: asyncio.Task[Cut]) -> None:
+    if not reading.cancelled():
+        reading.exception()  # Whoever asked may have been cancelled meanwhile.
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _acknowledged_sequence(data: bytes) -> int:
+    """Return the sequence in a publisher's acknowledgement, or raise what the refusal in it means."""
+    try:
+        answer = json.loads(data)
+        error = answer.get("error")
+        if error is None:
+            return int(answer["seq"])
+        code, number, text = int(error["code"]), int(error.get("err_code", 0)), str(error.get("description", ""))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise Unavailable("the server's acknowledgement cannot be read") from None
+    if number in _WRONG_LAST:
+        raise WrongLast(text)
+    if number in _FULL:
+        raise LogFull(text)
+    if number in _TOO_LARGE:
+        raise TooLarge(text)
+    if code >= 500:
+        raise Again(f"{text} ({number})")
+    raise WireError(f"the stream refuses the record: {text} ({number})")

@@ -1,0 +1,160 @@
+"""The log port: what the rest of the project asks of the thing that stores and orders records.
+
+A log holds rooms; in a room every author writes on a subject of its own; all records of all rooms share one sequence.
+The port knows bytes, not entries: a record's author is the one its subject names, which says who may write there, not
+who did. Two implementations are held to one contract test: `swarm.log.memory` and `swarm.log.jetstream`.
+
+Errors are those of `swarm.errors`: `WrongLast`, `LogFull`, `TooLarge`, `Denied`, `Unavailable`, and `RolledBack` here.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from protocols.instants import Instant
+from swarm.errors import TooLarge, WireError
+
+MAX_PAYLOAD_BYTES = 256 * 1024
+"""The entry's limit: no payload is larger, on any log."""
+MAX_MESSAGE_BYTES = MAX_PAYLOAD_BYTES + 1024
+"""What a log stores at most for one record: the payload and the headers of whoever wrote it."""
+AUTHOR_RECORDS = 10_000
+"""How many records one author may write in one room: a flood stops here and costs the others nothing more."""
+MAX_AUTHORS = 64
+"""How many authors one cut may span: the members of the largest room."""
+INVITATION_SECONDS = 7 * 24 * 3600
+"""How long an invitation is kept."""
+
+
+class RolledBack(WireError):
+    """The log ends before a record that this reader was given or that was acknowledged to it, and goes on doing so.
+
+    Somebody restored an old store, or deleted and re-created the stream. A replica that merely lags is waited for.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One record as the log keeps it.
+
+    ``sequence`` orders it among all records of the log and grows, with gaps, within a room. ``stored`` is the log's own
+    time, cut to microseconds; a log's clock may step back. ``author`` is the public key in the record's subject.
+    """
+
+    sequence: int
+    stored: Instant
+    author: str
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A consistent piece of a room.
+
+    ``records`` holds, ordered by sequence, everything that the asked authors wrote beyond what the reader had and up to
+    ``upper``; no later read returns a record at or below ``upper`` that this one left out. ``upper`` is 0 where the
+    authors have written nothing.
+    """
+
+    records: list[Stored]
+    upper: int
+
+
+class Wakeups(ABC):
+    """Says that a room may hold something new; many reasons between two waits make one wake-up."""
+
+    @abstractmethod
+    async def wait(self, timeout_s: float) -> bool:
+        """Wait until there may be something new (true, and only then read) or until *timeout_s* seconds have passed.
+
+        True as well after every reconnection. A wake-up may be missing: read now and then without one. Once the log is
+        closed this is true at once, and the read that follows says why.
+        """
+
+
+class Log(ABC):
+    """A client of the log. One may be shared by all members of a process that it lets write for them."""
+
+    @abstractmethod
+    async def append(
+        self, room: str, author: str, payload: bytes, *, expected_last: int, timeout_s: float = 5.0
+    ) -> int:
+        """Store *payload* as *author*'s next record in *room* and return its sequence.
+
+        *expected_last* is the sequence of the author's last record in this room, 0 for none; the record is stored only
+        if that still holds. `Unavailable` leaves open whether it was stored: the same call again, or `last`, tells.
+
+        Raises `WrongLast`, `LogFull`, `TooLarge` (found before anything is sent), `Denied`, `Unavailable`.
+        """
+
+    @abstractmethod
+    async def last(self, room: str, author: str, *, timeout_s: float = 5.0) -> Stored | None:
+        """Return *author*'s last record in *room*, at least as new as the last append this client had acknowledged.
+
+        Raises `Denied`, `Unavailable`, `RolledBack`.
+        """
+
+    @abstractmethod
+    async def first(self, room: str, author: str, *, timeout_s: float = 5.0) -> Stored | None:
+        """Return *author*'s first record in *room*: of the opener, the opening.
+
+        Raises `Denied`, `Unavailable`.
+        """
+
+    @abstractmethod
+    async def read(self, room: str, authors: Sequence[str], after: Mapping[str, int], *, timeout_s: float = 5.0) -> Cut:
+        """Return what *authors* (at most `MAX_AUTHORS`) wrote in *room* beyond *after*, as one consistent cut.
+
+        *after* gives the last sequence already read of each author; one that is absent was not read at all. It holds
+        what earlier cuts of the same authors returned: an author's records are not read again below it. Others who
+        wrote in the room do not appear.
+
+        Raises `Denied`, `Unavailable`, and `RolledBack` where an author's last record stays below *after* throughout
+        *timeout_s*.
+        """
+
+    @abstractmethod
+    def wakeups(self, room: str) -> AbstractAsyncContextManager[Wakeups]:
+        """Follow *room*: enter before the first read, then nothing that is stored after that read goes unannounced.
+
+        Entering raises `Denied` or `Unavailable`.
+        """
+
+    @abstractmethod
+    async def invite(self, invitee: str, author: str, payload: bytes, *, timeout_s: float = 5.0) -> None:
+        """Leave *invitee* a pointer to a room; a later one by the same author replaces it.
+
+        Raises `LogFull`, `TooLarge`, `Denied`, `Unavailable`.
+        """
+
+    @abstractmethod
+    async def invitations(self, invitee: str, *, timeout_s: float = 5.0) -> list[Stored]:
+        """Return what was left for *invitee* within the last week, one per author, oldest first.
+
+        Raises `Denied`, `Unavailable`.
+        """
+
+    @abstractmethod
+    def wakeups_of_invitations(self, invitee: str) -> AbstractAsyncContextManager[Wakeups]:
+        """Follow the invitations of *invitee*, as `wakeups` does a room."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Let go of the connection; every call after it raises `Unavailable`. Closing again does nothing."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def check_payload(payload: bytes) -> None:
+    """Raise `TooLarge` if *payload* is over the entry's limit: before it is sent, so that it is never tried again."""
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise TooLarge(f"the payload has {len(payload):,} bytes; at most {MAX_PAYLOAD_BYTES:,} are stored")

@@ -1,0 +1,239 @@
+"""Reading rooms by direct gets, so that what comes is whole and consistent, whichever replica answers."""
+
+import asyncio
+import random
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from operator import attrgetter
+from typing import Generic, NamedTuple, TypeVar
+
+from swarm.errors import Unavailable
+from swarm.log import directget as dg
+from swarm.log import subjects as names
+from swarm.log.connection import Closed, Connection, Reply
+from swarm.log.port import Cut, RolledBack, Stored
+
+QUIET_S = 0.4
+"""How long a direct get may stay silent before it is asked again: of a replica that is stopped, none answers."""
+BACKOFF_FIRST_S = 0.01
+BACKOFF_MOST_S = 0.5
+TAIL_RECORDS = 1024
+"""Up to so many records of all rooms beyond the last cut are looked through for this room's; else per author."""
+CUTS_REMEMBERED = 4096
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+
+class Again(Exception):
+    """An attempt failed in a way that passes, and nothing was stored by it."""
+
+    def __init__(self, why: str, *, rolled_back: bool = False) -> None:
+        self.why = why
+        self.rolled_back = rolled_back
+        super().__init__(why)
+
+
+async def until(deadline: float, once: Callable[[], Awaitable[T]]) -> T:
+    """Do *once* until it does not raise `Again`, with growing pauses, at most until *deadline* of the loop's clock.
+
+    Raises `RolledBack` or `Unavailable` with the last reason.
+    """
+    pause_s = BACKOFF_FIRST_S
+    while True:
+        try:
+            return await once()
+        except Again as again:
+            failure = again
+        wait_s = pause_s * (0.5 + random.random() / 2)
+        if asyncio.get_running_loop().time() + wait_s >= deadline:
+            raise (RolledBack if failure.rolled_back else Unavailable)(failure.why)
+        await asyncio.sleep(wait_s)
+        pause_s = min(2 * pause_s, BACKOFF_MOST_S)
+
+
+class Author(NamedTuple):
+    """One of the authors of a read: the last sequence that the reader has, and the one that must be there."""
+
+    key: str
+    after: int
+    floor: int
+
+
+Asked = Mapping[str, Author]
+"""The authors of a read by their subjects."""
+
+
+class Recent(Generic[K]):
+    """Numbers by key, of which the least recently used are forgotten."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._numbers: OrderedDict[K, int] = OrderedDict()
+
+    def get(self, key: K) -> int | None:
+        """Return the number of *key*, if it is still known."""
+        number = self._numbers.get(key)
+        if number is not None:
+            self._numbers.move_to_end(key)
+        return number
+
+    def __setitem__(self, key: K, number: int) -> None:
+        self._numbers[key] = number
+        self._numbers.move_to_end(key)
+        if len(self._numbers) > self._most:
+            self._numbers.popitem(last=False)
+
+
+class Reader:
+    """Reads over one connection. Every method may raise `Again`, and is then to be called again."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        # By room, authors and the last sequence of each: up to where a cut that ended with just these has seen the log.
+        self._cuts: Recent[tuple[str, tuple[str, ...], tuple[int, ...]]] = Recent(CUTS_REMEMBERED)
+
+    async def read(self, room: str, asked: Asked, newest: int, deadline: float) -> Cut:
+        """Return a cut of *room*; *newest* is the highest sequence that a wake-up in it has named, 0 for none."""
+        key = (room, tuple(asked), tuple(author.after for author in asked.values()))
+        seen = self._cuts.get(key) or 0
+        found: list[dg.Record] = []
+        upper = seen
+        if seen < newest <= seen + TAIL_RECORDS and seen:
+            found, upper = await self._tail(room, seen, deadline)
+        if not found:
+            found, upper = await self._cut(asked, deadline)
+        # A replica may lag behind the one that answered before; what that one had seen stays seen.
+        return self._deliver(room, asked, found, max(seen, upper))
+
+    async def last(self, subject: str, author: str, floor: int, deadline: float) -> Stored | None:
+        """Return the last record on *subject*, which has at least the sequence *floor*."""
+        record = await self._single(dg.last_of(subject), deadline)
+        _check_floor(subject, record, floor)
+        return None if record is None else _stored(record, author)
+
+    async def first(self, subject: str, author: str, deadline: float) -> Stored | None:
+        """Return the first record on *subject*."""
+        record = await self._single(dg.first_of(subject), deadline)
+        return None if record is None else _stored(record, author)
+
+    async def invitations(self, invitee: str, deadline: float) -> list[Stored]:
+        """Return the invitations of *invitee*, oldest first."""
+        prefix = names.invite_prefix(invitee)
+        found: list[dg.Record] = []
+        after: int | None = 0
+        while after is not None:
+            ask = dg.all_of(names.invites_of(invitee), after, dg.BATCH_RECORDS)
+            records, end = await self._batch(names.INVITES, ask, deadline)
+            found.extend(records)
+            after = records[-1].sequence if records and end.pending else None
+        return [_stored(record, record.subject.removeprefix(prefix)) for record in found]
+
+    async def _tail(self, room: str, seen: int, deadline: float) -> tuple[list[dg.Record], int]:
+        """Read on from the last cut over the whole room at once, if one answer holds it all.
+
+        The records come in the log's order and without gaps, so this is a consistent cut as well, for one request
+        instead of one and one per author. The server looks through all rooms for it, and it brings what strangers wrote
+        in this one, hence the limits on its use.
+        """
+        ask = dg.all_of(names.room_subjects(room), seen, dg.BATCH_RECORDS)
+        found, end = await self._batch(names.ROOMS, ask, deadline)
+        return ([], seen) if end.pending or not found else (found, found[-1].sequence)
+
+    async def _cut(self, asked: Asked, deadline: float) -> tuple[list[dg.Record], int]:
+        """Read every author's last record as of one sequence, and each author up to there."""
+        lasts, upper = await self._lasts(list(asked), deadline)
+        for subject, author in asked.items():
+            _check_floor(subject, lasts.get(subject), author.floor)
+        parts = await asyncio.gather(
+            *(self._up_to(last, asked[subject].after, deadline) for subject, last in lasts.items()),
+            return_exceptions=True,
+        )
+        found: list[dg.Record] = []
+        for part in parts:
+            if isinstance(part, BaseException):
+                raise part
+            found.extend(part)
+        return sorted(found, key=attrgetter("sequence")), upper
+
+    def _deliver(self, room: str, asked: Asked, found: list[dg.Record], upper: int) -> Cut:
+        lasts = {subject: author.after for subject, author in asked.items()}
+        records: list[Stored] = []
+        for record in found:
+            if record.sequence > lasts.get(record.subject, record.sequence):
+                records.append(_stored(record, asked[record.subject].key))
+                lasts[record.subject] = record.sequence
+        if any(last < asked[subject].floor for subject, last in lasts.items()):
+            raise Again("a replica answers that does not hold this client's last record yet")
+        self._cuts[room, tuple(asked), tuple(lasts.values())] = upper
+        return Cut(records, upper)
+
+    async def _lasts(self, subjects: list[str], deadline: float) -> tuple[dict[str, dg.Record], int]:
+        lasts: dict[str, dg.Record] = {}
+        upper: int | None = None
+        missing = subjects
+        while missing:
+            records, end = await self._batch(names.ROOMS, dg.last_of_each(missing, upper), deadline)
+            upper = end.upper if upper is None else upper
+            lasts.update((record.subject, record) for record in records)
+            # Large records can fill the answer before the last subject: the rest is asked for as of the same sequence.
+            missing = [subject for subject in missing if subject not in lasts] if records and end.pending else []
+        return lasts, upper or 0
+
+    async def _up_to(self, last: dg.Record, after: int, deadline: float) -> list[dg.Record]:
+        """Read one author's records beyond *after* up to *last*."""
+        if after >= last.sequence:
+            return []
+        found: list[dg.Record] = []
+        while after + 1 < last.sequence:
+            records, _ = await self._batch(names.ROOMS, dg.all_of(last.subject, after, dg.BATCH_RECORDS), deadline)
+            if not records:
+                raise Again("a replica answers that does not hold a record which another one does")
+            found.extend(record for record in records if record.sequence < last.sequence)
+            after = records[-1].sequence
+        found.append(last)
+        return found
+
+    async def _batch(self, stream: str, ask: bytes, deadline: float) -> tuple[list[dg.Record], dg.End]:
+        """Return a batch, complete: every record names the one before it, and the end the last."""
+        *replies, final = await self._ask(stream, ask, deadline, dg.ends_batch)
+        end = dg.parse_end(final.headers)
+        if end.status not in (204, 404):
+            raise Again(f"a direct get ended with status {end.status}")
+        records = [dg.parse_record(*reply) for reply in replies]
+        previous = 0
+        for record in records:
+            if record.previous != previous:
+                raise Again("part of an answer was lost")
+            previous = record.sequence
+        if records and end.last != previous:
+            raise Again("the last part of an answer was lost")
+        return records, end
+
+    async def _single(self, ask: bytes, deadline: float) -> dg.Record | None:
+        (reply,) = await self._ask(names.ROOMS, ask, deadline, None)
+        if not dg.ends_batch(reply.headers):
+            return dg.parse_record(*reply)
+        status = dg.parse_end(reply.headers).status
+        if status == 404:
+            return None
+        raise Again(f"a direct get ended with status {status}")
+
+    async def _ask(self, stream: str, ask: bytes, deadline: float, ends: Callable[[bytes], bool] | None) -> list[Reply]:
+        try:
+            return await self._connection.call(
+                names.direct_get(stream), ask, deadline=deadline, quiet_s=QUIET_S, ends=ends
+            )
+        except Closed:
+            raise
+        except Unavailable as error:
+            raise Again(str(error)) from None
+
+
+def _stored(record: dg.Record, author: str) -> Stored:
+    return Stored(record.sequence, record.stored, author, record.payload)
+
+
+def _check_floor(subject: str, record: dg.Record | None, floor: int) -> None:
+    if (0 if record is None else record.sequence) < floor:
+        raise Again(f"the record with sequence {floor} on {subject} is gone", rolled_back=True)

@@ -1,0 +1,125 @@
+"""The two streams of the log: made where they are missing, checked where they are there.
+
+A stream with other settings can lose or erase what was said without a word, so it is refused, with every difference.
+"""
+
+import asyncio
+import json
+import ssl
+from collections.abc import Iterable
+from typing import Any
+
+from swarm.errors import BadInput, Unavailable, WireError
+from swarm.identity import Identity
+from swarm.log import subjects as names
+from swarm.log.connection import Connection
+from swarm.log.port import AUTHOR_RECORDS, INVITATION_SECONDS, MAX_MESSAGE_BYTES
+
+INVITES_BYTES = 64 * 1024 * 1024
+"""Invitations are small and expire; this keeps a flood of them from filling the store."""
+_SECOND_NS = 1_000_000_000
+_NO_STREAM = 10059
+_ERASES = {"deny_delete": True, "deny_purge": True, "allow_rollup_hdrs": False, "allow_msg_ttl": False, "sealed": False}
+
+
+def stream_settings(replicas: int = 1) -> list[dict[str, Any]]:
+    """Return the settings of both streams in JetStream's own terms.
+
+    The rooms keep everything: full, the stream and each subject refuse what is new. Of invitations one subject holds
+    one, for a week.
+    """
+    rooms: dict[str, Any] = {
+        "name": names.ROOMS,
+        "subjects": [names.ROOM_SUBJECTS],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": replicas,
+        "discard": "new",
+        "discard_new_per_subject": True,
+        "max_msgs_per_subject": AUTHOR_RECORDS,
+        "max_msgs": -1,
+        "max_bytes": -1,
+        "max_age": 0,
+        "max_msg_size": MAX_MESSAGE_BYTES,
+        "allow_direct": True,
+        "republish": {"src": names.ROOM_SUBJECTS, "dest": names.LOG_SUBJECTS, "headers_only": True},
+        # Nobody sends message ids: they would be anyone's to use up first. The window is the shortest there is.
+        "duplicate_window": _SECOND_NS // 10,
+        **_ERASES,
+    }
+    invites = rooms | {
+        "name": names.INVITES,
+        "subjects": [names.INVITE_SUBJECTS],
+        "discard": "old",
+        "discard_new_per_subject": False,
+        "max_msgs_per_subject": 1,
+        "max_bytes": INVITES_BYTES,
+        "max_age": INVITATION_SECONDS * _SECOND_NS,
+        "republish": {"src": names.INVITE_SUBJECTS, "dest": names.INVITED_SUBJECTS, "headers_only": True},
+    }
+    return [rooms, invites]
+
+
+async def ensure_streams(
+    servers: str | Iterable[str],
+    *,
+    identity: Identity | None = None,
+    replicas: int = 1,
+    tls: ssl.SSLContext | None = None,
+    timeout_s: float = 10.0,
+) -> None:
+    """Make the streams of the log on *servers*, or check those that are there.
+
+    On a server with accounts *identity* is a user of the account that holds them. Raises `BadInput` with every setting
+    that differs, `Denied`, and `Unavailable` where there is no JetStream.
+    """
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    connection = await Connection.open(servers, identity=identity, name="swarm streams", tls=tls, timeout_s=timeout_s)
+    try:
+        for wanted in stream_settings(replicas):
+            await _ensure(connection, wanted, deadline)
+    finally:
+        await connection.close()
+
+
+async def _ensure(connection: Connection, wanted: dict[str, Any], deadline: float) -> None:
+    name = wanted["name"]
+    answer = await _ask(connection, f"$JS.API.STREAM.INFO.{name}", {}, deadline)
+    if answer.get("error", {}).get("err_code") == _NO_STREAM:
+        answer = await _ask(connection, f"$JS.API.STREAM.CREATE.{name}", wanted, deadline)
+    if "error" in answer:
+        raise WireError(f"the stream {name}: {answer['error'].get('description')}")
+    found = answer["config"]
+    differences = [
+        f"{setting} is {json.dumps(found.get(setting))}, not {json.dumps(value)}"
+        for setting, value in wanted.items()
+        if not _as_wanted(setting, found.get(setting), value)
+    ]
+    differences += [f"it has {each}" for each in ("mirror", "sources", "subject_transform") if found.get(each)]
+    if differences:
+        raise BadInput(
+            f"the stream {name} on this server is not one that keeps what was said: {'; '.join(differences)}. "
+            "Change it, or use another server"
+        )
+
+
+def _as_wanted(setting: str, found: Any, wanted: Any) -> bool:
+    if setting == "num_replicas":
+        return isinstance(found, int) and found >= wanted
+    if setting == "max_msgs_per_subject" and wanted > 1:
+        return isinstance(found, int) and found >= wanted
+    if setting == "max_bytes":
+        return True  # A matter of the server's size; full means refused either way.
+    return bool((found or False) == (wanted or False))
+
+
+async def _ask(connection: Connection, subject: str, body: dict[str, Any], deadline: float) -> dict[str, Any]:
+    while True:
+        (reply,) = await connection.call(subject, json.dumps(body).encode() if body else b"", deadline=deadline)
+        if reply.headers[8:12] != b" 503":
+            answer: dict[str, Any] = json.loads(reply.data)
+            if answer.get("error", {}).get("code") != 503:
+                return answer
+        if asyncio.get_running_loop().time() + 0.1 >= deadline:
+            raise Unavailable("the server has no JetStream, or no leader for it")
+        await asyncio.sleep(0.1)

@@ -1,0 +1,300 @@
+"""A scenario file: a room, and the minds of its members.
+
+The public part becomes the opening that every member signs; each member's private part (its answers, points, reserve)
+goes to that member's process alone.
+"""
+
+import os
+import secrets
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from agents.agent import Agent
+from agents.script import Offered, Script, as_value
+from agents.scripted import Scripted
+from agents.utility import Utility, UtilityMember
+from protocols.commitments.messages import CommitmentTerms, EventRule
+from protocols.concord.messages import Issue, Option, Value
+from protocols.event import Event
+from protocols.machine import Refused
+from protocols.message import Key, Message, Name, Text, Words
+from protocols.messages import Agenda, Authority, Rehearsal, RoomOpen, RosterEntry, Rules
+from protocols.room import Room
+from swarm.errors import BadInput
+from swarm.files import Document, load, validate
+from swarm.loading import instantiate
+
+MOST_VALUES = 1000
+
+
+def _issue(value: Any) -> Any:
+    """Accept a bare list of values, a range {from, to, step, unit}, or {values, unit}."""
+    if isinstance(value, list):
+        return {"values": [as_value(item) for item in value]}
+    if isinstance(value, dict) and "from" in value:
+        return _range(value)
+    if isinstance(value, dict) and isinstance(value.get("values"), list):
+        return value | {"values": [as_value(item) for item in value["values"]]}
+    return value
+
+
+def _range(value: dict[str, Any]) -> dict[str, Any]:
+    unknown = set(value) - {"from", "to", "step", "unit"}
+    if unknown:
+        raise ValueError(f"a range has from, to, step and unit, not {', '.join(sorted(unknown))}")
+    first, last, step = value["from"], value.get("to"), value.get("step", 1)
+    for number in (first, last, step):
+        if type(number) is not int and not isinstance(number, Decimal):
+            raise ValueError("a range needs numbers for from, to and step")
+    if step <= 0 or last < first:
+        raise ValueError("a range goes up: from <= to, step > 0")
+    if (last - first) / Decimal(step) >= MOST_VALUES:
+        raise ValueError(f"a range has at most {MOST_VALUES} values")
+    values, current = [], first
+    while current <= last:
+        values.append(as_value(current))
+        current += step
+    return {"values": values} | ({"unit": value["unit"]} if value.get("unit") is not None else {})
+
+
+class _Member(Message):
+    name: Name
+    role: Text | None = None
+    key: Key | None = None
+
+
+class ScriptedMember(_Member, Script):
+    """A member that answers from this file."""
+
+    agent: Literal["scripted"] = "scripted"
+
+
+class UtilitySeat(_Member, Utility):
+    """A member that weighs offers by its own points."""
+
+    agent: Literal["utility"]
+
+
+class CustomMember(_Member):
+    """A member whose mind is a class of the user's: ``package.module:Class``, called with ``args``."""
+
+    agent: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+def _kind(member: Any) -> str:
+    agent = member.get("agent", "scripted") if isinstance(member, dict) else getattr(member, "agent", "scripted")
+    return agent if agent in ("scripted", "utility") else "custom"
+
+
+Member = Annotated[
+    Annotated[ScriptedMember, Tag("scripted")]
+    | Annotated[UtilitySeat, Tag("utility")]
+    | Annotated[CustomMember, Tag("custom")],
+    Discriminator(_kind),
+]
+
+
+class Scenario(Message):
+    """The file of `swarm run` and `swarm open`."""
+
+    room: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")]
+    intent: Words
+    agenda: Annotated[list[Agenda], Field(min_length=1)]
+    terms: list[Name] = Field(default_factory=list)
+    issues: dict[Name, Annotated[Issue, BeforeValidator(_issue)]] = Field(default_factory=dict)
+    authority: Authority = Field(default_factory=Authority)
+    events: dict[Name, EventRule] = Field(default_factory=dict)
+    powers: dict[Name, list[Name]] = Field(default_factory=dict)
+    promises: list[CommitmentTerms] = Field(default_factory=list)
+    rules: Rules = Field(default_factory=Rules)
+    status_quo: Offered | None = None
+    rehearsal: Rehearsal | None = None
+    members: Annotated[list[Member], Field(min_length=2, max_length=64)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_templates(cls, value: Any) -> Any:
+        # Keys that begin with x- hold anchors for reuse, as in other YAML formats.
+        if isinstance(value, dict):
+            return {key: item for key, item in value.items() if not str(key).startswith("x-")}
+        return value
+
+    @property
+    def names(self) -> list[str]:
+        """The members' names, in roster order."""
+        return [member.name for member in self.members]
+
+    def opening(self, keys: Mapping[str, str], nonce: str | None = None) -> RoomOpen:
+        """Return the opening for members with these public *keys*; raises pydantic's ``ValidationError``."""
+        roster = [RosterEntry(name=m.name, key=keys[m.name], role=m.role) for m in self.members]
+        return RoomOpen(
+            slug=self.room,
+            intent=self.intent,
+            roster=roster,
+            agenda=list(self.agenda),
+            terms=list(self.terms),
+            issues=dict(self.issues),
+            authority=self.authority,
+            events=dict(self.events),
+            powers=dict(self.powers),
+            promises=list(self.promises),
+            rules=self.rules,
+            status_quo=self.status_quo,
+            rehearsal=self.rehearsal,
+            nonce=nonce or secrets.token_hex(32),
+        )
+
+
+def read_scenario(source: str | os.PathLike[str] | Mapping[str, Any] | Document) -> Scenario:
+    """Return the scenario at a path or in plain data; raise `BadInput` with place, reason and what is valid.
+
+    Beyond its form, everything is checked that can be known before the room opens: that it would open, and that every
+    option a script proposes would be taken.
+    """
+    document = load(source)
+    scenario = validate(Scenario, document)
+    _check_members(scenario, document)
+    _check_room(scenario, document)
+    _check_options(scenario, document)
+    return scenario
+
+
+def _check_members(scenario: Scenario, document: Document) -> None:
+    from swarm.names import check_names
+
+    try:
+        check_names(scenario.names)
+    except ValueError as error:
+        raise document.error(("members",), str(error)) from None
+    for place, member in enumerate(scenario.members):
+        if isinstance(member, ScriptedMember):
+            for field in ("judges", "settles"):
+                _known_members(getattr(member, field), scenario, document, ("members", place, field))
+        if isinstance(member, UtilitySeat):
+            unknown = sorted(set(member.values) - set(scenario.issues))
+            if unknown:
+                valid = ", ".join(scenario.issues) or "none"
+                raise document.error(("members", place, "values", unknown[0]), f"no issue of this room; valid: {valid}")
+            for issue, points in member.values.items():
+                known = {str(value) for value in scenario.issues[issue].values}
+                for value in points:
+                    if value not in known:
+                        text = f"{value} is not one of {', '.join(sorted(known))}"
+                        raise document.error(("members", place, "values", issue), text)
+
+
+def _known_members(
+    planned: Mapping[str, Any], scenario: Scenario, document: Document, path: tuple[str | int, ...]
+) -> None:
+    for term, said in planned.items():
+        named = said.keys() if isinstance(said, dict) else {said.adopt, said.rule, *(said.split or {}).values()} - {None}
+        for member in named:
+            if member not in scenario.names:
+                text = f"{member!r} is no member; valid: {', '.join(scenario.names)}"
+                raise document.error((*path, term), text)
+
+
+def _dummy_keys(scenario: Scenario) -> dict[str, str]:
+    return {name: "U" + f"{place:055d}".translate(str.maketrans("0189", "ABCD")) for place, name in enumerate(scenario.names)}
+
+
+def _trial(scenario: Scenario, document: Document) -> Room:
+    keys = _dummy_keys(scenario)
+    try:
+        opening = scenario.opening(keys, "0" * 64)
+        return Room.open(Event(1, 0, scenario.names[0], "0" * 64, 0, opening), keys[scenario.names[0]])
+    except Refused as refused:
+        where = refused.why.split(":")[0]
+        raise document.error((where,) if where in Scenario.model_fields else (), refused.why) from None
+    except ValueError as error:
+        from pydantic import ValidationError
+
+        from protocols.bodies import first_problem
+
+        text = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        where = text.split(":")[0].split(".")[0]
+        raise document.error((where,) if where in Scenario.model_fields else (), text) from None
+
+
+def _check_room(scenario: Scenario, document: Document) -> None:
+    _trial(scenario, document)
+
+
+def _check_options(scenario: Scenario, document: Document) -> None:
+    """Check every option of a script as the room would, where no quote of another member decides."""
+    from protocols.concord.options import complete
+
+    room = _trial(scenario, document)
+    opening = room.setting.opening
+    for place, member in enumerate(scenario.members):
+        if not isinstance(member, ScriptedMember):
+            continue
+        options: list[tuple[tuple[str | int, ...], Option]] = []
+        if member.proposes is not None:
+            options.append((("members", place, "proposes"), member.proposes))
+        options += [(("members", place, "improves", i), option) for i, option in enumerate(member.improves)]
+        for path, option in options:
+            try:
+                complete(option, member.name, opening, {}, room.tracker, 0)
+            except Refused as refused:
+                raise document.error(path, f"{option.title!r}: {refused.why}") from None
+
+
+class Accepts(Message):
+    """What a standing peer joins: whose rooms, and within which bounds."""
+
+    openers: list[Key] = Field(default_factory=list)
+    min_step_seconds: Annotated[int, Field(ge=1)] | None = None
+    max_members: Annotated[int, Field(ge=2, le=64)] | None = None
+    issues: list[Name] | None = None
+
+
+def _agent_file(value: Any) -> Any:
+    """Read an agent file as a member without a name, and what it accepts."""
+    if not isinstance(value, dict):
+        return value
+    if "name" in value or "member" in value:
+        raise ValueError("an agent file is one member without a name: the room gives it one")
+    private = {key: item for key, item in value.items() if key != "accepts"}
+    return {"member": {"name": "member", **private}, "accepts": value.get("accepts", {})}
+
+
+class AgentFile(Message):
+    """An agent file: one member's mind, and what it accepts."""
+
+    member: Member
+    accepts: Accepts = Field(default_factory=Accepts)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return _agent_file(value)
+
+
+def read_agent(source: str | os.PathLike[str] | Mapping[str, Any] | Document) -> AgentFile:
+    """Return the agent file at a path or in plain data; raise `BadInput` with place and reason."""
+    return validate(AgentFile, load(source))
+
+
+def agent_config(member: Any) -> dict[str, Any]:
+    """Return a member's private part as JSON, for its own process."""
+    config: dict[str, Any] = member.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return config
+
+
+def make_agent(config: Mapping[str, Any]) -> Agent:
+    """Return the mind that *config* (see `agent_config`) describes; raises `BadInput` if its class cannot be had."""
+    kind = _kind(dict(config))
+    private = {key: value for key, value in config.items() if key not in ("name", "role", "key", "agent")}
+    if kind == "scripted":
+        return Scripted(Script.model_validate(private))
+    if kind == "utility":
+        return UtilityMember(Utility.model_validate(private))
+    return instantiate(str(config["agent"]), private.get("args", {}))
+
+
+__all__ = ["BadInput", "Scenario", "Value", "agent_config", "make_agent", "read_scenario"]

@@ -1,0 +1,110 @@
+"""The kinds of file that people write, how to tell them apart, and the JSON Schema of each."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from swarm.errors import BadInput
+from swarm.files import Document
+
+KINDS = ("scenario", "agent", "table", "history", "ledger")
+
+LEDGER_SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "One line of a ledger file (JSON Lines, canonical JSON)",
+    "oneOf": [
+        {
+            "title": "header, the first line",
+            "type": "object",
+            "properties": {"ledger": {"const": 1}, "room": {"type": "string"}},
+            "required": ["ledger", "room"],
+            "additionalProperties": False,
+        },
+        {
+            "title": "record of a valid entry",
+            "type": "object",
+            "properties": {
+                "entry": {"type": "object"},
+                "position": {"type": "integer", "minimum": 1},
+                "stored": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$"},
+            },
+            "required": ["entry", "position", "stored"],
+            "additionalProperties": False,
+        },
+        {
+            "title": "record of bytes that are no valid entry",
+            "type": "object",
+            "properties": {
+                "author": {"type": "string"},
+                "position": {"type": "integer", "minimum": 1},
+                "raw": {"type": "string", "contentEncoding": "base64"},
+                "stored": {"type": "string"},
+            },
+            "required": ["author", "position", "raw", "stored"],
+            "additionalProperties": False,
+        },
+        {
+            "title": "closing checkpoint, the last line; alone in a file it is a receipt",
+            "type": "object",
+            "properties": {
+                "checkpoint": {
+                    "type": "object",
+                    "properties": {
+                        "by": {"type": "string"},
+                        "count": {"type": "integer", "minimum": 0},
+                        "head": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                        "room": {"type": "string"},
+                        "sig": {"type": "string"},
+                    },
+                    "required": ["by", "count", "head", "room", "sig"],
+                    "additionalProperties": False,
+                }
+            },
+            "required": ["checkpoint"],
+            "additionalProperties": False,
+        },
+    ],
+}
+
+
+def kind_of_document(document: Document) -> str:
+    """Return which of our files *document* is, by what stands in it; raise `BadInput` if it is none."""
+    data = document.data
+    keys = set(data) if isinstance(data, dict) else set()
+    for kind, telling in (
+        ("scenario", {"room", "intent"}),
+        ("table", {"options", "ballots"}),
+        ("history", {"parties", "history", "commitments"}),
+        ("agent", {"agent", "accepts"}),
+    ):
+        if keys & telling:
+            return kind
+    raise document.error((), "not one of our files: a scenario has room and members, a table options and ballots, "
+                             "a history parties and commitments, an agent file agent and accepts")  # fmt: skip
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    """Return the JSON Schema of one kind of file; raise `BadInput` for another word."""
+    if kind == "ledger":
+        return LEDGER_SCHEMA
+    return _model(kind).model_json_schema(by_alias=True)
+
+
+def _model(kind: str) -> type[BaseModel]:
+    if kind == "scenario":
+        from swarm.scenario import Scenario
+
+        return Scenario
+    if kind == "agent":
+        from swarm.scenario import AgentFile
+
+        return AgentFile
+    if kind == "table":
+        from swarm.decide import Table
+
+        return Table
+    if kind == "history":
+        from swarm.track import History
+
+        return History
+    raise BadInput(f"{kind!r} is no kind of file; valid: {', '.join(KINDS)}")

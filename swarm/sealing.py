@@ -1,0 +1,66 @@
+"""Sealing: an answer is committed to by digest, and kept on the log in a box that only its author can open.
+
+So that members cannot copy each other, an answer is sealed first and revealed when all have sealed. The box holds the
+answer encrypted to its own author, so that any restarted process of that member finds it again on the log itself. It
+is padded to a power of two from 512 bytes, so that it tells little of the answer's length.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from protocols.canonical import canonical
+from protocols.messages import seal_digest
+from swarm.errors import BadEntry
+from swarm.identity import Identity
+
+INFO = b"swarm/box/1"
+SMALLEST_BOX_BYTES = 512
+NONCE_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A sealed answer: what a `seal` says, and what its `reveal` will say. ``secret`` stays with the author."""
+
+    digest: str
+    box: str
+    nonce: str
+    content: dict[str, Any]
+    secret: dict[str, Any] | None
+
+
+def seal(
+    identity: Identity, room: str, step: str, content: dict[str, Any], secret: dict[str, Any] | None = None
+) -> Sealed:
+    """Seal *content* for the sealing step *step*; *secret* goes into the box and is never revealed with it."""
+    nonce = os.urandom(32).hex()
+    digest = seal_digest(room, identity.public, step, nonce, content)
+    plain = canonical({"nonce": nonce, "content": content, "secret": secret})
+    size = SMALLEST_BOX_BYTES
+    while size < len(plain):
+        size *= 2
+    start = os.urandom(NONCE_BYTES)
+    hidden = AESGCM(_key(identity, room, step)).encrypt(start, plain.ljust(size, b"\0"), digest.encode())
+    box = urlsafe_b64encode(start + hidden).rstrip(b"=").decode()
+    return Sealed(digest, box, nonce, content, secret)
+
+
+def open_box(identity: Identity, room: str, step: str, digest: str, box: str) -> Sealed:
+    """Open the own *box* of the sealing step *step*; raises `BadEntry` ``box_unreadable`` if it is not ours."""
+    try:
+        raw = urlsafe_b64decode(box + "=" * (-len(box) % 4))
+        plain = AESGCM(_key(identity, room, step)).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], digest.encode())
+        held = json.loads(plain.rstrip(b"\0"))
+    except (InvalidTag, ValueError) as error:
+        raise BadEntry("box_unreadable", f"the box of {step} does not open with this key") from error
+    return Sealed(digest, box, held["nonce"], held["content"], held["secret"])
+
+
+def _key(identity: Identity, room: str, step: str) -> bytes:
+    return identity.derive(b"\0".join([INFO, room.encode(), identity.public.encode(), step.encode()]))

@@ -1,0 +1,85 @@
+"""What a folded room came to, as run and audit both tell it: one function, so that they cannot differ."""
+
+from typing import Any
+
+from protocols.outcome import decision_of, divergences_of, untested_of
+from protocols.room import Room
+from swarm.ledger.fold import Fold
+
+COUNTS = ("tokens_in", "tokens_out", "calls")
+
+
+def summary_of(room: Room) -> dict[str, Any]:
+    """Return outcome, decision, divergences, untested pairs, commitment states and findings of *room*."""
+    return {
+        "room": room.setting.room,
+        "outcome": room.ending.outcome if room.ending is not None else "unfinished",
+        "reason": room.ending.reason if room.ending is not None else None,
+        "decision": decision_of(room),
+        "considered": considered_of(room),
+        "divergences": divergences_of(room),
+        "untested": untested_of(room),
+        "commitments": commitments_of(room),
+        "findings": [finding.plain() for finding in room.findings],
+    }
+
+
+def commitments_of(room: Room) -> dict[str, str]:
+    """Return the state of each commitment by its id."""
+    return {} if room.tracker is None else {name: s.state for name, s in sorted(room.tracker.statuses().items())}
+
+
+def considered_of(room: Room) -> dict[str, Any] | None:
+    """Return the table of scores behind the decision, what other rules would have picked, and how members scored."""
+    concord = room.concord
+    if concord is None or concord.first_selection is None or concord.selection is None:
+        return None
+    titles = {c.id: c.option.title for c in concord.candidates.values()}
+    also = concord.selection.also
+    first = concord.first_selection.also
+    return {
+        "options": [
+            {
+                "id": c.id,
+                "title": c.option.title,
+                "offer": dict(c.option.offer),
+                "by": list(c.proposers),
+                "fate": c.fate,
+                "scores": concord.table()[c.id],
+                "objections": list(concord.selection.objections.get(c.id, ())),
+            }
+            for c in concord.candidates.values()
+        ],
+        "standing": titles.get(concord.standing or ""),
+        "first": titles.get(concord.first_selection.standing or ""),
+        "reserves": dict(sorted(concord.reserves.items())),
+        "rejections": {m: {titles[o]: why for o, why in r.items()} for m, r in sorted(concord.rejects.items()) if r},
+        "also": None if also is None else {"sum": titles[also.sum], "median": titles[also.median]},
+        "also_first": None if first is None else {"sum": titles[first.sum], "median": titles[first.median]},
+        "tries": [
+            {"number": t.number, "by": t.by, "option": titles[t.option], "adopted": t.adopted, "because": t.because}
+            for t in concord.tries
+        ],
+        "patterns": {m: _pattern(list(s.values())) for m, s in sorted(concord.scores.items())},
+    }
+
+
+def _pattern(scores: list[int]) -> dict[str, int]:
+    """Return how one member used the scale, so that strategic scoring can be seen; it is never a verdict."""
+    return {
+        "lowest": min(scores, default=0),
+        "highest": max(scores, default=0),
+        "distinct": len(set(scores)),
+        "zeros": scores.count(0),
+        "hundreds": scores.count(100),
+    }
+
+
+def cost_of(fold: Fold) -> dict[str, int]:
+    """Return what saying all this took, as the entries declare it."""
+    total = dict.fromkeys(COUNTS, 0)
+    for record in fold.records:
+        if record.entry is not None and record.entry.cost:
+            for name in COUNTS:
+                total[name] += record.entry.cost.get(name, 0)
+    return total

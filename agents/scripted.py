@@ -1,8 +1,17 @@
 """A member that answers from a scenario file."""
 
 from agents.acting import Actor
-from agents.agent import Agent, NoAnswer, Performed, Proposed, Ratified, Scored, Watch
-from agents.agent import judgement_by_bounds, verdict_by_bounds
+from agents.agent import (
+    Agent,
+    NoAnswer,
+    Performed,
+    Proposed,
+    Ratified,
+    Scored,
+    Watch,
+    judgement_by_bounds,
+    verdict_by_bounds,
+)
 from agents.script import Script, Settling
 from protocols.accord.messages import Interpretation, Judgement, Readings, Settlement
 from protocols.concord.messages import Option, Value
@@ -76,7 +85,9 @@ class Scripted(Agent):
 
     async def score(self, duty: ScoreDuty) -> Scored:
         """Score by title."""
-        scores, rejects, reasons = {}, {}, {}
+        scores: dict[str, int] = {}
+        rejects: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for asked in duty.options:
             title = asked.option.title
             if title in self._script.rejects and len(rejects) < duty.rejects_left:
@@ -117,7 +128,9 @@ def _key(option: Option) -> tuple[object, ...]:
 def _settlement(planned: Settling, ids: dict[str, str]) -> Settlement:
     if planned.keep:
         return Settlement(keep=True, because=planned.because)
-    named = [planned.adopt] if planned.adopt else [planned.rule] if planned.rule else list((planned.split or {}).values())
+    named = (
+        [planned.adopt] if planned.adopt else [planned.rule] if planned.rule else list((planned.split or {}).values())
+    )
     if any(member not in ids for member in named):
         return Settlement(keep=True, because="the member named has revealed no meaning of its own")
     if planned.adopt:

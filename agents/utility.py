@@ -63,13 +63,14 @@ class UtilityMember(Agent):
         points = self._utility.values
         return sum(points.get(issue, {}).get(str(value), 0) for issue, value in asked.option.offer.items())
 
-    def improve(self, duty: ImproveDuty) -> Option | None:
+    async def improve(self, duty: ImproveDuty) -> Option | None:
         """Propose the offer predicted to lift the standing option most, if it is better for oneself; else pass."""
         members = sorted({member for scores in duty.table.values() for member in scores})
         model = self._model(duty.issues, members, duty.member)
-        rows, standing = [], None
+        rows: list[Row] = []
+        standing = None
         for asked in duty.options:
-            if asked.id in duty.table and duty.table[asked.id]:
+            if duty.table.get(asked.id):
                 if asked.id == duty.standing:
                     standing = len(rows)
                 rows.append(Row(_offer(model, asked.option), duty.table[asked.id]))
@@ -99,4 +100,14 @@ def _option(model: UtilityModel, offer: Offer, issues: dict[str, Issue]) -> Opti
     values: dict[str, Value] = {
         name: next(value for value in issue.values if str(value) == texts[name]) for name, issue in issues.items()
     }
-    return Option(title=", ".join(f"{name} {text}" for name, text in texts.items())[:200], offer=values)
+    return Option(title=_title(texts, issues), offer=values)
+
+
+def _title(texts: dict[str, str], issues: dict[str, Issue]) -> str:
+    """Name an offer by its values; a number alone says little, so it takes its issue and unit along."""
+    parts = []
+    for name, text in texts.items():
+        unit = issues[name].unit
+        bare = not any(character.isalpha() for character in text)
+        parts.append(f"{name} {text} {unit}".strip() if bare and unit else f"{name} {text}" if bare else text)
+    return ", ".join(parts)[:200]

@@ -14,7 +14,8 @@ ROOM_BODIES: tuple[type[Message], ...] = (RoomOpen, Join, Decline, Excuse, Leave
 BODIES: tuple[type[Message], ...] = (*ROOM_BODIES, Settle, Quote, Improve, Pass, Ratify, *COMMITMENT_BODIES)
 KINDS: dict[str, type[Message]] = {body.model_fields["kind"].default: body for body in BODIES}
 
-_adapter: TypeAdapter[Message] = TypeAdapter(Annotated[Union[BODIES], Field(discriminator="kind")])  # noqa: UP007
+_union: Any = Annotated[Union[BODIES], Field(discriminator="kind")]  # noqa: UP007
+_adapter: TypeAdapter[Any] = TypeAdapter(_union)
 
 
 def kind_of(body: Message) -> str:
@@ -26,7 +27,8 @@ def kind_of(body: Message) -> str:
 def parse_body(plain: dict[str, Any]) -> Message:
     """Return the model of a body, or raise ``ValueError`` naming the field and what is valid."""
     try:
-        return _adapter.validate_python(plain)
+        body: Message = _adapter.validate_python(plain)
+        return body
     except ValidationError as error:
         raise ValueError(first_problem(error)) from None
 

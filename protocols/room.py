@@ -124,7 +124,9 @@ class Room:
         named, step = getattr(event.body, "step", ""), self.step
         if step is None or named != step.id:
             if named in self.closed:
-                raise Refused("late", f"{named} closed at position {self.closed[named].closed}; kept, counts for nothing")
+                raise Refused(
+                    "late", f"{named} closed at position {self.closed[named].closed}; kept, counts for nothing"
+                )
             now = step.id if step is not None else "none"
             raise Refused("not_open", f"{named} is not open; the open step is {now}")
         if event.author in self.left:
@@ -260,7 +262,7 @@ class Room:
         return None
 
     def open_differences(self) -> list[dict[str, Any]]:
-        """Return the differences of meaning that are still open: what each ratification signs along with the outcome."""
+        """Return the differences of meaning that stay open: each ratification signs them with the outcome."""
         if self.accord is None:
             return []
         carried = [d for d in self.accord.divergences if d.status == "carried"]
@@ -390,4 +392,3 @@ def _tracker(opening: RoomOpen) -> Tracker | None:
     if opening.status_quo is not None:
         check_commitments(opening.status_quo, opening, tracker)
     return tracker
-

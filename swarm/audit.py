@@ -317,5 +317,3 @@ def _unmet(fold: Fold | None) -> list[str]:
         if status.state in OPEN_ENDS
         or (status.state == "violated" and status.remedy in ("none", "violated") and "waived" not in status.notes)
     ]
-
-

@@ -27,11 +27,12 @@ from swarm.errors import BadInput, Denied, Unavailable
 from swarm.identity import Identity, is_public_key
 from swarm.log import subjects as names
 from swarm.log.connection import Connection
-from swarm.log.streams import ensure_streams
+from swarm.log.streams import INVITES_BYTES, ensure_streams
 
 DEFAULT_STORE_BYTES = 1024**3
 LEAST_STORE_BYTES = 1024**2
 _MEMORY_STORE_BYTES = 64 * 1024**2
+_LOG_FILE_BYTES = 10 * 1024**2
 START_SECONDS = 10.0
 LOCK_SECONDS = 3.0
 """A server whose owner was killed lets go of its directory within the guard's notice and its grace."""
@@ -75,6 +76,7 @@ def server_config(
         raise BadInput(f"{sync!r} is no interval of writing to the disk: always, 100ms, 10s and 2m are")
     lines = [
         "# A nats-server for the log of swarm.",
+        f"log_size_limit: {_LOG_FILE_BYTES}",
         "jetstream {",
         f"  store_dir: {json.dumps(str(store))}",
         f"  max_memory_store: {_MEMORY_STORE_BYTES}",
@@ -198,12 +200,21 @@ class Broker:
             self._write_config()
             self._guard = self._launch(binary, lock.fileno())
         await self._ready()
-        await ensure_streams(self.url, identity=self._setup, timeout_s=START_SECONDS)
+        await ensure_streams(
+            self.url,
+            identity=self._setup,
+            invites_bytes=min(INVITES_BYTES, self._store_limit_bytes // 8),
+            timeout_s=START_SECONDS,
+        )
 
     async def _locked(self) -> BinaryIO:
         """Open and lock the directory's lock file; the lock lives as long as any process holds the file open."""
-        import fcntl
-
+        try:
+            import fcntl
+        except ImportError:
+            raise BadInput(
+                "the embedded broker needs Linux or macOS; elsewhere run a nats-server and name it"
+            ) from None
         file = (self.directory / "lock").open("ab")
         deadline = asyncio.get_running_loop().time() + LOCK_SECONDS
         while True:

@@ -1,7 +1,7 @@
-"""The signed entry: one thing that one member says in one room, as the exact bytes that are stored.
+r"""The signed entry: one thing that one member says in one room, as the exact bytes that are stored.
 
 The payload is the canonical form (RFC 8785) of one object, its signature included, and its id is the SHA-256 of those
-bytes. The signature covers ``"swarm/entry/1\\0"`` and the canonical bytes of everything else, which are the payload
+bytes. The signature covers ``"swarm/entry/1\0"`` and the canonical bytes of everything else, which are the payload
 with the member ``sig`` cut out: room, author, kind, step and the author's place in the log are all inside it.
 """
 

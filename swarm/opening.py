@@ -1,7 +1,6 @@
 """Opening a room: the first entry of its log, signed by a member."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from protocols.instants import Instant
@@ -45,5 +44,3 @@ def kept_opening(payload: bytes) -> Entry:
     if entry.kind != "room.open":
         raise BadEntry("bad_opening", "what was kept is no opening")
     return entry
-
-

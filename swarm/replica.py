@@ -113,5 +113,3 @@ class Replica:
         left = (deadline - self.clock()) / SECOND
         # Past a deadline the members' ticks are on their way; they wake us.
         return longest if left <= 0 else max(SHORTEST_WAIT_S, min(longest, left))
-
-

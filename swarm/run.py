@@ -368,5 +368,3 @@ def _write_roster(path: Path, roster: Mapping[str, str]) -> None:
         path.write_text("".join(lines), encoding="utf-8")
     except OSError as error:
         raise BadInput(f"the roster cannot be written: {error.strerror}", source=str(path)) from None
-
-

@@ -191,7 +191,9 @@ def _known_members(
     planned: Mapping[str, Any], scenario: Scenario, document: Document, path: tuple[str | int, ...]
 ) -> None:
     for term, said in planned.items():
-        named = said.keys() if isinstance(said, dict) else {said.adopt, said.rule, *(said.split or {}).values()} - {None}
+        named = (
+            said.keys() if isinstance(said, dict) else {said.adopt, said.rule, *(said.split or {}).values()} - {None}
+        )
         for member in named:
             if member not in scenario.names:
                 text = f"{member!r} is no member; valid: {', '.join(scenario.names)}"
@@ -199,7 +201,10 @@ def _known_members(
 
 
 def _dummy_keys(scenario: Scenario) -> dict[str, str]:
-    return {name: "U" + f"{place:055d}".translate(str.maketrans("0189", "ABCD")) for place, name in enumerate(scenario.names)}
+    return {
+        name: "U" + f"{place:055d}".translate(str.maketrans("0189", "ABCD"))
+        for place, name in enumerate(scenario.names)
+    }
 
 
 def _trial(scenario: Scenario, document: Document) -> Room:

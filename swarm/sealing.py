@@ -7,8 +7,8 @@ is padded to a power of two from 512 bytes, so that it tells little of the answe
 
 import json
 import os
-from dataclasses import dataclass
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
 from typing import Any
 
 from cryptography.exceptions import InvalidTag

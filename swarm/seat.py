@@ -40,7 +40,7 @@ UNTICKABLE: Duration = 30 * SECOND
 
 
 class ClockApart(SwarmError):
-    """This process's clock is far past a deadline that the log's time does not reach."""
+    """The own clock is far past a deadline that the log's time does not reach."""
 
 
 class Seat:

@@ -1,1 +1,1 @@
-"""Accord: what does each member mean by each term, and where do the readings diverge?"""
+"""Accord: what each member means by each term, and where the readings diverge."""

@@ -22,8 +22,10 @@ Relation = Literal["same", "different", "untested", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What one member said about one term: its interpretation and id, its verdicts on cases by text, and its
-    judgements on others' meanings by their id.
+    """What one member said about one term.
+
+    Its interpretation and that one's id, its verdicts on cases by their text, its judgements on others' meanings by
+    their id.
     """
 
     interpretation: Interpretation

@@ -227,11 +227,11 @@ class Accord(Stage):
                     if (term, case.text) in cases and not case.values:
                         continue
                     cases[(term, case.text)] = CaseAsked(term=term, text=case.text, values=dict(case.values))
-        for (term, text), case in cases.items():
+        for (term, text), asked in cases.items():
             for mine in own[term].cases if term in own else []:
                 if mine.text == text:
                     verdict: Verdict = "yes" if mine.applies else "no"
-                    cases[(term, text)] = case.model_copy(update={"verdict": verdict})
+                    cases[(term, text)] = asked.model_copy(update={"verdict": verdict})
         return [cases[key] for key in sorted(cases)]
 
     def meanings_for(self, member: str) -> list[MeaningAsked]:

@@ -26,7 +26,7 @@ DEEPEST = 16
 """How deep parentheses may nest."""
 MOST_COUNTED = 1_000_000
 """The largest N of ``at least N``."""
-RESERVED = frozenset("and or no at least by before after within of totalling".split())
+RESERVED = frozenset({"and", "or", "no", "at", "least", "by", "before", "after", "within", "of", "totalling"})
 LIFE_CYCLE = ("created", "detached", "satisfied", "expired", "violated", "terminated", "unconfirmed", "disputed")
 """The states of a commitment whose beginning is an event."""
 AGREED = "agreed"
@@ -277,10 +277,9 @@ def _refuse_unbounded(condition: Condition, text: str) -> None:
     if isinstance(condition, And | Or):
         for part in condition.parts:
             _refuse_unbounded(part, text)
-    elif isinstance(condition, No) and not any(isinstance(window, By | Before | Within) for window in condition.windows):
-        raise ConditionError(
-            f"no {condition.what} has no end: give it by T, before T or within D of …", condition.position, text
-        )
+    elif isinstance(condition, No) and all(isinstance(window, After) for window in condition.windows):
+        message = f"no {condition.what} has no end: give it by T, before T or within D of …"
+        raise ConditionError(message, condition.position, text)
     if isinstance(condition, Timed | No):
         for window in condition.windows:
             if isinstance(window, Within):
@@ -295,6 +294,7 @@ def _parser() -> Lark:
 
 _WORDS = {
     "NAME": "a name",
+    "NO": "no",
     "INTEGER": "a whole number",
     "OP": "= != < <= > >=",
     "VALUE": "a value",
@@ -314,7 +314,7 @@ _WORDS = {
 def _explained(error: UnexpectedInput, text: str) -> ConditionError:
     position, wanted, found = len(text), set[str](), "the end"
     if isinstance(error, UnexpectedToken):
-        wanted = set(error.accepts or error.expected)
+        wanted = set(error.accepts or error.expected) or {"$END"}
         if error.token.type != "$END":
             position, found = error.token.start_pos or 0, repr(str(error.token))
     elif isinstance(error, UnexpectedCharacters):
@@ -415,7 +415,7 @@ class _Tree(Transformer[Token, Any]):
 
     def _instant(self, token: Token) -> Instant:
         try:
-            return parse_instant(token)
+            return parse_instant(str(token))
         except ValueError as error:
             raise self._error(str(error), token) from None
 

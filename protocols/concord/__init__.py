@@ -1,1 +1,1 @@
-"""Concord: which option leaves its least satisfied member best off?"""
+"""Concord: the option whose least satisfied member is best off."""

@@ -215,9 +215,7 @@ class Concord(Stage):
         # Where all of them gave the standing option 100, none is less satisfied than another: the name decides.
         holder = least_satisfied(self.standing, self._ballots(), eager) or min(eager)
         self.rights += 1
-        return Plan(
-            f"concord.improve.{self.rights}", ("concord.improve", "concord.pass"), (holder,), ("concord.pass",)
-        )
+        return Plan(f"concord.improve.{self.rights}", ("concord.improve", "concord.pass"), (holder,), ("concord.pass",))
 
     def _ballots(self) -> dict[str, Ballot]:
         return {m: Ballot(self.scores[m], self.rejects[m], self.reserves.get(m)) for m in self.scores}
@@ -338,16 +336,12 @@ class Concord(Stage):
             if identifier in self.candidates:
                 raise Refused("repeated_option", f"{self._title(identifier)} is that option")
 
-    def _judge_proposal(
-        self, member: str, content: dict[str, Any], position: int, findings: list[Finding]
-    ) -> Proposal:
+    def _judge_proposal(self, member: str, content: dict[str, Any], position: int, findings: list[Finding]) -> Proposal:
         try:
             proposal = Proposal.model_validate(content)
         except ValidationError as error:
             raise Refused("void_option", first_problem(error)) from None
-        option, _, notes = complete(
-            proposal.option, member, self.setting.opening, self.quotes, self.tracker, position
-        )
+        option, _, notes = complete(proposal.option, member, self.setting.opening, self.quotes, self.tracker, position)
         findings += notes + self._open_terms_used(option, member, position)
         return Proposal(option=option, reserve=proposal.reserve)
 

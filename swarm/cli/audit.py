@@ -66,7 +66,9 @@ def _print(out: Console, result: AuditResult) -> None:
             out.print(f"  meaning  {visible(divergence['term'])}: {visible(a)} ≠ {visible(b)}, {divergence['status']}")
         for name, state in summary["commitments"].items():
             out.print(f"  promise  {visible(name)}: {state}")
-    rows = [[f"  {f['code']}", str(f["position"] or ""), visible(f["who"]), visible(f["text"])] for f in result.findings]
+    rows = [
+        [f"  {f['code']}", str(f["position"] or ""), visible(f["who"]), visible(f["text"])] for f in result.findings
+    ]
     for line in table(rows, right=(1,)):
         out.print(line)
     out.print(f"  {result.plain()['says_not']}", style="dim")

@@ -1,4 +1,4 @@
-"""`swarm check` and `swarm schema`: are our files right, and what may stand in them?"""
+"""`swarm check` and `swarm schema`: whether our files are right, and what may stand in them."""
 
 from pathlib import Path
 from typing import Annotated, Any

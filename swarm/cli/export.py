@@ -15,7 +15,9 @@ def export_command(
     server: Annotated[str, typer.Option(help="The NATS server that holds it.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the ledger.")],
     opener: Annotated[str, typer.Option(help="The public key of the member that opened it.")],
-    key: Annotated[Path | None, typer.Option(help="The key that signs the checkpoint and logs in; a new one else.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="The key that signs the checkpoint and logs in; a new one else.")
+    ] = None,
 ) -> int:
     """Write the ledger of a room, closed by a checkpoint of the exporter.
 

@@ -18,8 +18,8 @@ from swarm.run import RunResult
 from swarm.text import shortened, visible
 
 WIDEST_TITLE = 44
-NARROWEST_MEMBER = 7
-MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+NARROWEST_MEMBER, WIDEST_MEMBER = 7, 14
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 STATE_WORDS = {
     "satisfied": "kept ✓",
     "violated": "BROKEN",
@@ -44,6 +44,7 @@ class RunView:
         self._answered = ""
         self._tries = 0
         self._table_width = 0
+        self._widths: dict[str, int] = {}
         self._states: dict[str, str] = {}
         self._promises_shown = False
 
@@ -110,7 +111,9 @@ class RunView:
     def _meaning(self, room: Room, accord: Accord) -> None:
         self._line()
         sealed = f"sealed {len(accord.meaning.seals)}/{len(room.setting.members)}"
-        self._line(f"MEANING      {sealed}, revealed {len(accord.meaning.contents)}/{len(room.setting.members)}", "bold")
+        self._line(
+            f"MEANING      {sealed}, revealed {len(accord.meaning.contents)}/{len(room.setting.members)}", "bold"
+        )
         width = max(len(visible(term)) for term in accord.terms)
         for term in accord.terms:
             rows = [d for d in accord.divergences if d.term == term]
@@ -156,14 +159,17 @@ class RunView:
         self._line()
         sealed = f"sealed {len(concord.proposals.seals)}/{len(members)}"
         bar = f"bar {room.setting.opening.rules.bar}"
-        names = "  ".join(pad(visible(m), NARROWEST_MEMBER, right=True) for m in members)
+        self._widths = {m: min(WIDEST_MEMBER, max(NARROWEST_MEMBER, len(visible(m)))) for m in members}
+        names = "  ".join(pad(visible(m), self._widths[m], right=True) for m in members)
         titles = [shortened(c.option.title, WIDEST_TITLE) for c in concord.candidates.values()]
-        self._table_width = max([len(title) for title in titles] + [34])
+        self._table_width = max([len(title) for title in titles] + [46])
         self._line(pad(f"CHOICE       {sealed}   {bar}", self._table_width + 4) + names + "   lowest", "bold")
         order = sorted(
             concord.candidates.values(),
-            key=lambda c: (key := order_key(c.id, self._ballots(concord), room.setting.opening.rules.floor))
-            and (key.objections, [-score for score in key.vector]),
+            key=lambda c: (
+                (key := order_key(c.id, self._ballots(concord), room.setting.opening.rules.floor))
+                and (key.objections, [-score for score in key.vector])
+            ),
         )
         for candidate in order:
             if candidate.id not in concord.table() or not concord.table()[candidate.id]:
@@ -198,10 +204,12 @@ class RunView:
             else:
                 values.append(score)
                 cell = f"{score}!" if reserve is not None and score < reserve else str(score)
-            cells.append(pad(cell, NARROWEST_MEMBER, right=True))
+            cells.append(pad(cell, self._widths[member], right=True))
         lowest = str(min(values)) if len(values) == len(scores) and values else "–"
         title = shortened(prefix + concord.candidates[option].option.title, self._table_width)
-        self._line(f"  {pad(title, self._table_width)}  {'  '.join(cells)}   {pad(lowest, 6, right=True)}   {fate}".rstrip())
+        self._line(
+            f"  {pad(title, self._table_width)}  {'  '.join(cells)}   {pad(lowest, 6, right=True)}   {fate}".rstrip()
+        )
 
     def _try(self, room: Room, concord: Concord, each: Try) -> None:
         scores = concord.table()[each.option]
@@ -228,7 +236,9 @@ class RunView:
             for difference in room.open_differences():
                 a, b = difference["between"]
                 term = visible(difference["term"])
-                self._line(f"             open: {visible(a)} and {visible(b)} mean different things by “{term}”", "yellow")
+                self._line(
+                    f"             open: {visible(a)} and {visible(b)} mean different things by “{term}”", "yellow"
+                )
             return
         reason = f": {visible(ending.reason)}" if ending.reason else ""
         word = {"no_agreement": "NO AGREEMENT", "abandoned": "ABANDONED", "open": "OPEN"}[ending.outcome]
@@ -252,7 +262,10 @@ class RunView:
             when = _date(since) if room.calendar.agreed_at is not None else show_instant(since)[11:19]
             parties = f"{visible(status.debtor)} → {visible(status.creditor)}"
             word = STATE_WORDS[status.state]
-            self._line(f"  {pad(when, 8)}  {pad(visible(name), 16)}  {pad(parties, 24)}  {word}", STATE_STYLES.get(status.state))
+            self._line(
+                f"  {pad(when, 8)}  {pad(visible(name), 16)}  {pad(parties, 24)}  {word}",
+                STATE_STYLES.get(status.state),
+            )
 
     def finish(self, result: RunResult, roster: Path | None) -> None:
         """Print how it all ended, and how to check it."""
@@ -313,5 +326,3 @@ def _bound(bound: Bound) -> str:
 def _date(instant: int) -> str:
     text = show_instant(instant - instant % SECOND)
     return f"{int(text[8:10])} {MONTHS[int(text[5:7]) - 1]}"
-
-

@@ -42,7 +42,9 @@ class Fold:
         chain = Chain.of(room, keys, opening.rules.skew_seconds)
         link = chain.add(stored)
         if link is None or not link.counts or link.code is not None:
-            raise BadEntry(link.code or "bad_opening" if link else "bad_opening", link.why if link else "not of a member")
+            raise BadEntry(
+                link.code or "bad_opening" if link else "bad_opening", link.why if link else "not of a member"
+            )
         entry = link.record.entry
         assert entry is not None
         names = {member.key: member.name for member in opening.roster}

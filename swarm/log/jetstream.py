@@ -25,7 +25,7 @@ from swarm.identity import Identity
 from swarm.log import subjects as names
 from swarm.log.connection import Connection
 from swarm.log.directget import sequence_of
-from swarm.log.port import MAX_AUTHORS, Cut, Log, Stored, Wakeups, check_payload
+from swarm.log.port import MAX_AUTHORS, MAX_INVITATION_BYTES, Cut, Log, Stored, Wakeups, check_size
 from swarm.log.reader import Again, Author, Reader, Recent, until
 from swarm.log.signal import Signal
 
@@ -36,9 +36,6 @@ FOLLOW_SECONDS = 5.0
 _WRONG_LAST = {10071, 10164}
 _FULL = {10023, 10047, 10077}
 _TOO_LARGE = {10054}
-
-
-_Reading = tuple[str, tuple[Author, ...], float]
 
 
 @dataclass(slots=True)
@@ -64,7 +61,6 @@ class JetStreamLog(Log):
         self._reader = Reader(connection)
         self._following: dict[str, _Following] = {}
         self._acknowledged: Recent[str] = Recent(SUBJECTS_REMEMBERED)
-        self._readings: dict[_Reading, asyncio.Task[Cut]] = {}
         connection.on_doubt = self._wake_all
         connection.on_closed = self._end_all
 
@@ -91,16 +87,18 @@ class JetStreamLog(Log):
         self, room: str, author: str, payload: bytes, *, expected_last: int, timeout_s: float = 5.0
     ) -> int:
         subject = names.room_subject(room, author)
+        check_size(payload)
         headers = b"NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: %d\r\n\r\n" % expected_last
         sequence = await self._publish(subject, payload, headers, timeout_s)
         self._acknowledged[subject] = sequence
         return sequence
 
     async def invite(self, invitee: str, author: str, payload: bytes, *, timeout_s: float = 5.0) -> None:  # noqa: D102
-        await self._publish(names.invite_subject(invitee, author), payload, b"", timeout_s)
+        subject = names.invite_subject(invitee, author)
+        check_size(payload, MAX_INVITATION_BYTES)
+        await self._publish(subject, payload, b"", timeout_s)
 
     async def _publish(self, subject: str, payload: bytes, headers: bytes, timeout_s: float) -> int:
-        check_payload(payload)
         deadline = _loop_time() + timeout_s
 
         async def once() -> int:
@@ -138,17 +136,6 @@ class JetStreamLog(Log):
             subject, had = names.room_subject(room, author), after.get(author, 0)
             # Taken now: what this client appends while it reads need not be in the cut.
             asked[subject] = Author(author, had, max(had, self._acknowledged.get(subject) or 0))
-        # Members of one process are woken together and ask the same; who asks before the request goes out shares it.
-        key = (room, tuple(asked.values()), timeout_s)
-        reading = self._readings.get(key)
-        if reading is None:
-            reading = self._readings[key] = asyncio.ensure_future(self._read(key, room, asked, timeout_s))
-            reading.add_done_callback(_take_note)
-        cut = await asyncio.shield(reading)
-        return Cut(list(cut.records), cut.upper)
-
-    async def _read(self, key: _Reading, room: str, asked: Mapping[str, Author], timeout_s: float) -> Cut:
-        del self._readings[key]
         following = self._following.get(names.log_subjects(room))
         newest = 0 if following is None else following.newest
         deadline = _loop_time() + timeout_s
@@ -197,11 +184,6 @@ class JetStreamLog(Log):
 
     async def close(self) -> None:  # noqa: D102
         await self._connection.close()
-
-
-def _take_note(reading: asyncio.Task[Cut]) -> None:
-    if not reading.cancelled():
-        reading.exception()  # Whoever asked may have been cancelled meanwhile.
 
 
 def _loop_time() -> float:

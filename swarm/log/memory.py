@@ -14,12 +14,13 @@ from swarm.log.port import (
     AUTHOR_RECORDS,
     INVITATION_SECONDS,
     MAX_AUTHORS,
+    MAX_INVITATION_BYTES,
     Cut,
     Log,
     RolledBack,
     Stored,
     Wakeups,
-    check_payload,
+    check_size,
 )
 from swarm.log.signal import Signal
 from swarm.log.subjects import token
@@ -131,7 +132,7 @@ class MemoryLog(Log):
         self, room: str, author: str, payload: bytes, *, expected_last: int, timeout_s: float = 5.0
     ) -> int:
         token(room), token(author)
-        check_payload(payload)
+        check_size(payload)
         await self._turn()
         self._may_write(author)
         return self.store._append(room, author, bytes(payload), expected_last)
@@ -182,7 +183,7 @@ class MemoryLog(Log):
 
     async def invite(self, invitee: str, author: str, payload: bytes, *, timeout_s: float = 5.0) -> None:  # noqa: D102
         token(invitee), token(author)
-        check_payload(payload)
+        check_size(payload, MAX_INVITATION_BYTES)
         await self._turn()
         self._may_write(author)
         self.store._invite(invitee, author, bytes(payload))

@@ -25,6 +25,8 @@ AUTHOR_RECORDS = 10_000
 """How many records one author may write in one room: a flood stops here and costs the others nothing more."""
 MAX_AUTHORS = 64
 """How many authors one cut may span: the members of the largest room."""
+MAX_INVITATION_BYTES = 8 * 1024
+"""An invitation points to a room; it is no place to say anything."""
 INVITATION_SECONDS = 7 * 24 * 3600
 """How long an invitation is kept."""
 
@@ -32,7 +34,8 @@ INVITATION_SECONDS = 7 * 24 * 3600
 class RolledBack(WireError):
     """The log ends before a record that this reader was given or that was acknowledged to it, and goes on doing so.
 
-    Somebody restored an old store, or deleted and re-created the stream. A replica that merely lags is waited for.
+    Somebody restored an old store, or deleted and re-created the stream. A replica that merely lags is waited for; one
+    that is cut off from the others for longer than the call's time-out looks the same, so ask again before giving up.
     """
 
 
@@ -154,7 +157,7 @@ class Log(ABC):
         await self.close()
 
 
-def check_payload(payload: bytes) -> None:
-    """Raise `TooLarge` if *payload* is over the entry's limit: before it is sent, so that it is never tried again."""
-    if len(payload) > MAX_PAYLOAD_BYTES:
-        raise TooLarge(f"the payload has {len(payload):,} bytes; at most {MAX_PAYLOAD_BYTES:,} are stored")
+def check_size(payload: bytes, most: int = MAX_PAYLOAD_BYTES) -> None:
+    """Raise `TooLarge` if *payload* is over *most* bytes: before it is sent, so that it is never tried again."""
+    if len(payload) > most:
+        raise TooLarge(f"the payload has {len(payload):,} bytes; at most {most:,} are stored")

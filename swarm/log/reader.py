@@ -39,14 +39,16 @@ async def until(deadline: float, once: Callable[[], Awaitable[T]]) -> T:
 
     Raises `RolledBack` or `Unavailable` with the last reason.
     """
-    pause_s = BACKOFF_FIRST_S
+    loop, pause_s = asyncio.get_running_loop(), BACKOFF_FIRST_S
+    failure: Again | None = None
     while True:
         try:
             return await once()
         except Again as again:
-            failure = again
+            # An attempt that the deadline cut short tells less than the one before it.
+            failure = again if failure is None or loop.time() < deadline else failure
         wait_s = pause_s * (0.5 + random.random() / 2)
-        if asyncio.get_running_loop().time() + wait_s >= deadline:
+        if loop.time() + wait_s >= deadline:
             raise (RolledBack if failure.rolled_back else Unavailable)(failure.why)
         await asyncio.sleep(wait_s)
         pause_s = min(2 * pause_s, BACKOFF_MOST_S)

@@ -13,16 +13,22 @@ from swarm.errors import BadInput, Unavailable, WireError
 from swarm.identity import Identity
 from swarm.log import subjects as names
 from swarm.log.connection import Connection
-from swarm.log.port import AUTHOR_RECORDS, INVITATION_SECONDS, MAX_MESSAGE_BYTES
+from swarm.log.port import (
+    AUTHOR_RECORDS,
+    INVITATION_SECONDS,
+    MAX_INVITATION_BYTES,
+    MAX_MESSAGE_BYTES,
+    MAX_PAYLOAD_BYTES,
+)
 
-INVITES_BYTES = 64 * 1024 * 1024
+INVITES_BYTES = 16 * 1024 * 1024
 """Invitations are small and expire; this keeps a flood of them from filling the store."""
 _SECOND_NS = 1_000_000_000
 _NO_STREAM = 10059
 _ERASES = {"deny_delete": True, "deny_purge": True, "allow_rollup_hdrs": False, "allow_msg_ttl": False, "sealed": False}
 
 
-def stream_settings(replicas: int = 1) -> list[dict[str, Any]]:
+def stream_settings(replicas: int = 1, invites_bytes: int = INVITES_BYTES) -> list[dict[str, Any]]:
     """Return the settings of both streams in JetStream's own terms.
 
     The rooms keep everything: full, the stream and each subject refuse what is new. Of invitations one subject holds
@@ -53,7 +59,8 @@ def stream_settings(replicas: int = 1) -> list[dict[str, Any]]:
         "discard": "old",
         "discard_new_per_subject": False,
         "max_msgs_per_subject": 1,
-        "max_bytes": INVITES_BYTES,
+        "max_bytes": invites_bytes,
+        "max_msg_size": MAX_INVITATION_BYTES + MAX_MESSAGE_BYTES - MAX_PAYLOAD_BYTES,
         "max_age": INVITATION_SECONDS * _SECOND_NS,
         "republish": {"src": names.INVITE_SUBJECTS, "dest": names.INVITED_SUBJECTS, "headers_only": True},
     }
@@ -65,18 +72,20 @@ async def ensure_streams(
     *,
     identity: Identity | None = None,
     replicas: int = 1,
+    invites_bytes: int = INVITES_BYTES,
     tls: ssl.SSLContext | None = None,
     timeout_s: float = 10.0,
 ) -> None:
     """Make the streams of the log on *servers*, or check those that are there.
 
-    On a server with accounts *identity* is a user of the account that holds them. Raises `BadInput` with every setting
+    On a server with accounts *identity* is a user of the account that holds them. *invites_bytes* is set aside for
+    invitations, out of what the server may store. Raises `BadInput` with every setting
     that differs, `Denied`, and `Unavailable` where there is no JetStream.
     """
     deadline = asyncio.get_running_loop().time() + timeout_s
     connection = await Connection.open(servers, identity=identity, name="swarm streams", tls=tls, timeout_s=timeout_s)
     try:
-        for wanted in stream_settings(replicas):
+        for wanted in stream_settings(replicas, invites_bytes):
             await _ensure(connection, wanted, deadline)
     finally:
         await connection.close()
@@ -93,7 +102,7 @@ async def _ensure(connection: Connection, wanted: dict[str, Any], deadline: floa
     differences = [
         f"{setting} is {json.dumps(found.get(setting))}, not {json.dumps(value)}"
         for setting, value in wanted.items()
-        if not _as_wanted(setting, found.get(setting), value)
+        if not _as_wanted(name, setting, found.get(setting), value)
     ]
     differences += [f"it has {each}" for each in ("mirror", "sources", "subject_transform") if found.get(each)]
     if differences:
@@ -103,13 +112,11 @@ async def _ensure(connection: Connection, wanted: dict[str, Any], deadline: floa
         )
 
 
-def _as_wanted(setting: str, found: Any, wanted: Any) -> bool:
-    if setting == "num_replicas":
-        return isinstance(found, int) and found >= wanted
-    if setting == "max_msgs_per_subject" and wanted > 1:
+def _as_wanted(stream: str, setting: str, found: Any, wanted: Any) -> bool:
+    if setting == "num_replicas" or (setting == "max_msgs_per_subject" and stream == names.ROOMS):
         return isinstance(found, int) and found >= wanted
     if setting == "max_bytes":
-        return True  # A matter of the server's size; full means refused either way.
+        return True  # A matter of the server's size; what is full refuses either way.
     return bool((found or False) == (wanted or False))
 
 

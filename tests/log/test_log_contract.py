@@ -7,6 +7,7 @@ import pytest
 
 from swarm.errors import Denied, LogFull, TooLarge, Unavailable, WrongLast
 from swarm.log import MAX_PAYLOAD_BYTES, Cut, Log, RolledBack, Stored
+from swarm.log.port import MAX_INVITATION_BYTES
 
 
 async def follow(log: Log, room: str, authors: list[str], cuts: list[Cut], until: int) -> list[Stored]:
@@ -309,6 +310,10 @@ def test_invitations_are_kept_one_per_author_and_announced(world, run):
             found = [(each.author, each.payload) for each in await log_c.invitations(c)]
             assert found == [(b, b"b's room"), (a, b"to the second room")]
             assert await log_c.invitations(world.authors[4]) == []
+            with pytest.raises(TooLarge):
+                await log_a.invite(c, a, bytes(MAX_INVITATION_BYTES + 1))
+            await log_b.invite(c, b, bytes(MAX_INVITATION_BYTES))
+            assert len((await log_c.invitations(c))[-1].payload) == MAX_INVITATION_BYTES
 
     run(scenario())
 

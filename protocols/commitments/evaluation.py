@@ -1,0 +1,152 @@
+"""What a condition says of what an instance has seen: true since, impossible since, or open until.
+
+Three readings of the reports that nobody has settled. In `WORST` they count against the condition: what is wanted did
+not happen, what must not happen did. In `ANSWERED` the unanswered ones count for it and the disputed ones against it.
+In `BEST` all count for it. Where the worst and the best agree, nothing unsettled matters.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from protocols.commitments.conditions import NUMBER
+from protocols.commitments.instances import Entry, Hit, Instance, Items, Tally
+from protocols.commitments.programs import BEFORE_ALL, NEVER, All, End, Leaf, Node
+from protocols.commitments.reports import Report
+from protocols.instants import Instant
+
+OPEN, TRUE, FALSE = 0, 1, 2
+Answer = tuple[int, Instant, Items]
+"""``TRUE`` since, ``FALSE`` (impossible) since, or ``OPEN`` until the last instant before time alone changes it."""
+
+WORST, ANSWERED, BEST = 0, 1, 2
+
+Window = tuple[Instant, Instant, Items]
+"""The last instant inside, the instant at which it is over, and the items that set it."""
+
+ONE = Decimal(1)
+_ALWAYS: Answer = (TRUE, BEFORE_ALL, ())
+
+
+def end_of(end: End, instance: Instance) -> Window:
+    """Return one end of a window as it stands for *instance*, suspensions included."""
+    shift = 0 if instance.shifts is None else instance.shifts.get(end.number, 0)
+    if end.clock is None:
+        return end.last + shift, end.closes + shift, ()
+    start = instance.starts[end.clock]
+    if start is None:
+        return NEVER, NEVER, ()
+    last = start[0] + end.duration + shift
+    return last, last, start[1]
+
+
+def window_of(leaf: Leaf, instance: Instance) -> Window:
+    """Return the end of *leaf*'s windows that comes first."""
+    if not leaf.clocks and instance.shifts is None:
+        return (*leaf.fixed, ())
+    return min((end_of(end, instance) for end in leaf.ends), default=(NEVER, NEVER, ()))
+
+
+def amount_of(leaf: Leaf, attributes: Mapping[str, str]) -> Decimal | None:
+    """Return what a report with *attributes* adds to *leaf*; ``None`` if it has no number to add."""
+    if leaf.attribute is None:
+        return ONE
+    text = attributes.get(leaf.attribute)
+    return Decimal(text) if text is not None and NUMBER.fullmatch(text) is not None else None
+
+
+def evaluate(node: Node | None, instance: Instance, now: Instant, reading: int = WORST) -> Answer:
+    """Return what *node* says at *now*; no condition at all is true since before everything."""
+    if type(node) is Leaf:
+        return _negated(node, instance, now, reading) if node.negated else _wanted(node, instance, now, reading)
+    if node is None:
+        return _ALWAYS
+    assert isinstance(node, All) or not isinstance(node, Leaf)
+    answers = [evaluate(part, instance, now, reading) for part in node.parts]
+    decisive, other = (FALSE, TRUE) if type(node) is All else (TRUE, FALSE)
+    decided = [answer for answer in answers if answer[0] == decisive]
+    if decided:
+        return min(decided, key=_since)
+    open_until = [answer[1] for answer in answers if answer[0] == OPEN]
+    if open_until:
+        return OPEN, min(open_until), ()
+    items = sorted({item for answer in answers for item in answer[2]})
+    return other, max(answer[1] for answer in answers), tuple(items)
+
+
+def _since(answer: Answer) -> Instant:
+    return answer[1]
+
+
+def _wanted(leaf: Leaf, instance: Instance, now: Instant, reading: int) -> Answer:
+    last, closes, items = window_of(leaf, instance)
+    assert instance.marks is not None
+    mark = instance.marks[leaf.index]
+    hit: Hit | None
+    if reading != WORST and instance.unsettled is not None and leaf.index in instance.unsettled:
+        hit = _hit_with(leaf, mark, instance, last, [r for r in instance.unsettled[leaf.index] if _for(r, reading)])
+    else:
+        hit = mark.mark if type(mark) is Tally else mark  # type: ignore[assignment]
+    if hit is not None and hit[0] <= last:
+        return TRUE, hit[0], hit[1]
+    return (FALSE, closes, items) if now > last else (OPEN, last, ())
+
+
+def _negated(leaf: Leaf, instance: Instance, now: Instant, reading: int) -> Answer:
+    last, closes, items = window_of(leaf, instance)
+    starts = [instance.starts[clock] for clock in leaf.clocks]
+    if None not in starts:
+        assert instance.marks is not None
+        mark, hit = instance.marks[leaf.index], None
+        if reading != BEST and instance.unsettled is not None and leaf.index in instance.unsettled:
+            first = max((start[0] for start in starts if start is not None), default=BEFORE_ALL)
+            against = [r for r in instance.unsettled[leaf.index] if r.at >= first and not _for(r, reading)]
+            hit = _hit_with(leaf, mark, instance, last, against)
+        elif type(mark) is Tally:
+            hit = mark.mark
+        if hit is not None and hit[0] <= last:
+            return FALSE, hit[0], hit[1]
+    return (TRUE, closes, items) if now > last else (OPEN, last, ())
+
+
+def _for(report: Report, reading: int) -> bool:
+    """Return whether an unsettled report is read in the condition's favour."""
+    return reading == BEST or (reading == ANSWERED and not report.disputed)
+
+
+def _hit_with(leaf: Leaf, mark: object, instance: Instance, last: Instant, reports: list[Report]) -> Hit | None:
+    """Return when *leaf* is reached by *last* if the unsettled *reports* hold too."""
+    if leaf.simple:
+        assert mark is None or isinstance(mark, tuple)
+        hits: list[Hit] = [(report.at, (report.item,)) for report in reports]
+        if mark is not None:
+            hits.append(mark)
+        return min(hits, default=None)
+    more: list[Entry] = []
+    for report in reports:
+        amount = amount_of(leaf, report.attributes)
+        if amount is not None:
+            more.append((report.at, (report.item,), amount))
+    return (mark if isinstance(mark, Tally) else Tally()).reached(leaf, last, more)
+
+
+def holds_late(node: Node, instance: Instance) -> bool:
+    """Return whether *node* holds if the ends of its windows are ignored; ``no`` keeps its own."""
+    if isinstance(node, Leaf):
+        assert instance.marks is not None
+        if node.negated:
+            return _negated(node, instance, NEVER, WORST)[0] == TRUE
+        mark = instance.marks[node.index]
+        return mark is not None and (not isinstance(mark, Tally) or mark.mark is not None)
+    found = (holds_late(part, instance) for part in node.parts)
+    return all(found) if isinstance(node, All) else any(found)
+
+
+def can_close(node: Node, stopped: frozenset[int]) -> bool:
+    """Return whether *node* can become impossible: by an end, or by what must not happen.
+
+    *stopped* are the clocks that never run.
+    """
+    if isinstance(node, Leaf):
+        return node.negated or any(end.clock is None or end.clock not in stopped for end in node.ends)
+    found = (can_close(part, stopped) for part in node.parts)
+    return any(found) if isinstance(node, All) else all(found)

@@ -1,0 +1,136 @@
+"""What one instance of a commitment has seen so far: plain data that grows with what is open, not with history."""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation, Rounded
+from typing import Final
+
+from protocols.commitments.lifecycle import State
+from protocols.commitments.programs import BEFORE_ALL, Leaf, Program
+from protocols.commitments.reports import Report
+from protocols.instants import Duration, Instant
+
+Items = tuple[int, ...]
+Hit = tuple[Instant, Items]
+"""When something came true, and the items that made it so."""
+Entry = tuple[Instant, Items, Decimal]
+"""A counted report: its time, its items, and what it adds."""
+
+EXACT: Final = Context(prec=2_500, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, Rounded, InvalidOperation])
+"""Sums of amounts, exact: the default context rounds to 28 digits."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """A count or sum of reports, and when it reached its mark.
+
+    Reports that arrive in the order of their time are folded into ``total`` (``newest`` being the last of them, and
+    what came at that instant). Others, and those of a clock that may start anew, stand one by one in ``entries``.
+    """
+
+    total: Decimal = Decimal(0)
+    newest: Entry = (BEFORE_ALL, (), Decimal(0))
+    entries: list[Entry] = field(default_factory=list)
+    sums: list[Decimal] = field(default_factory=list)
+    mark: Hit | None = None
+
+    def add(self, at: Instant, items: Items, amount: Decimal, leaf: Leaf) -> bool:
+        """Count one report; return whether the mark was reached just now."""
+        had = self.mark
+        if leaf.ordered:
+            self.total = EXACT.add(self.total, amount)
+            same = self.newest[2] if self.newest[0] == at else Decimal(0)
+            self.newest = (at, items, EXACT.add(same, amount))
+            if had is None and self.total >= leaf.need:
+                self.mark = (at, items)
+        elif had is None or at <= had[0] or leaf.clocks:
+            # Once the mark is reached, later reports matter only to a clock that may start anew.
+            place = bisect_right(self.entries, at, key=_time)
+            self.entries.insert(place, (at, items, amount))
+            self._sum_from(place, leaf)
+        return had is None and self.mark is not None
+
+    def _sum_from(self, place: int, leaf: Leaf) -> None:
+        del self.sums[place:]
+        total = self.sums[-1] if self.sums else Decimal(0)
+        if self.mark is not None and place < len(self.entries) and self.entries[place][0] <= self.mark[0]:
+            self.mark = None
+        for at, items, amount in self.entries[place:]:
+            total = EXACT.add(total, amount)
+            self.sums.append(total)
+            if self.mark is None and total >= leaf.need:
+                self.mark = (at, items)
+
+    def restart(self, at: Instant, leaf: Leaf) -> None:
+        """Forget what came before *at*."""
+        self.mark = None
+        if leaf.ordered:
+            newest_at, items, amount = self.newest
+            self.total = amount if newest_at >= at else Decimal(0)
+            if self.total >= leaf.need:
+                self.mark = (newest_at, items)
+        self.entries = [entry for entry in self.entries if entry[0] >= at]
+        self.sums = []
+        self._sum_from(0, leaf)
+
+    def reached(self, leaf: Leaf, last: Instant, more: list[Entry]) -> Hit | None:
+        """Return when the mark is reached by *last* if the reports in *more* count too."""
+        if not more:
+            return self.mark if self.mark is not None and self.mark[0] <= last else None
+        together = Tally(entries=sorted(self.entries + more))
+        together._sum_from(0, leaf)
+        return together.mark if together.mark is not None and together.mark[0] <= last else None
+
+
+def _time(entry: Entry) -> Instant:
+    return entry[0]
+
+
+@dataclass(slots=True)
+class Instance:
+    """One commitment, or for ``each`` the one with this ``value``; with ``each``, the one without a value is the base
+    that all others copy: it holds who is party and what concerns them all, and has no conditions of its own.
+
+    ``before`` is the open state under a suspension or an unsettled report. ``floor`` is the earliest time that the
+    next state may be since. ``marks`` and ``starts`` are by leaf and by clock; ``None`` once nothing can matter.
+    """
+
+    program: Program
+    number: int
+    value: str | None
+    debtor: str
+    creditor: str
+    opened: bool
+    marks: "list[Hit | Tally | None] | None"
+    starts: list[Hit | None]
+    state: State = State.NONE
+    before: State = State.CONDITIONAL
+    since: Instant = BEFORE_ALL
+    floor: Instant = BEFORE_ALL
+    because: Items = ()
+    due: Instant | None = None
+    unsettled: dict[int, list[Report]] | None = None
+    shifts: dict[int, Duration] | None = None
+    waiting: dict[int, Items] | None = None
+    suspended_at: Instant | None = None
+    offer: str | None = None
+    answerable: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The commitment's id, with the instance's value in brackets."""
+        return self.program.id if self.value is None else f"{self.program.id}[{self.value}]"
+
+    @property
+    def standing(self) -> State:
+        """The state that conditions are judged in: that before the suspension or the unsettled report."""
+        state = self.state
+        if state is State.PENDING or state is State.UNCONFIRMED or state is State.DISPUTED:
+            return self.before
+        return state
+
+    @property
+    def is_base(self) -> bool:
+        """Whether this only stands for instances to come."""
+        return self.value is None and self.program.each is not None

@@ -1,0 +1,185 @@
+"""Reports: who may report an event, who confirms it, and what is still unsettled.
+
+::
+
+    reported ── nobody confirms this event ──▶ holds
+        └─ unanswered ── confirmed, or silence confirms ──▶ holds
+               │   └──── silence denies ──▶ does not hold
+               └─ disputed ── confirmed, or decided so ──▶ holds
+                      └────── decided otherwise ──▶ does not hold
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from protocols.commitments.acts import Act, ActRefused
+from protocols.commitments.messages import EventRule
+from protocols.instants import Duration, Instant, parse_duration
+
+ANYONE: Final = EventRule()
+
+
+@dataclass(slots=True)
+class Report:
+    """A report that is not settled. ``disputed_at`` is when it was disputed."""
+
+    number: int
+    id: str | None
+    event: str
+    by: str
+    at: Instant
+    item: int
+    attributes: Mapping[str, str]
+    disputed_at: Instant | None = None
+
+    @property
+    def disputed(self) -> bool:
+        """Whether its confirmer has disputed it."""
+        return self.disputed_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What is remembered of a report once nothing can change it."""
+
+    event: str
+    by: str
+    outcome: str
+
+
+@dataclass(slots=True)
+class Reports:
+    """Everything reported: what is unsettled in full, of the rest only that each id was used.
+
+    ``same_time`` holds the reports of the present instant: a repetition carries the time of what it repeats, so that
+    only these can be repeated.
+    """
+
+    parties: frozenset[str]
+    rules: Mapping[str, EventRule]
+    listed_only: bool
+    unsettled: dict[int, Report] = field(default_factory=dict)
+    ids: dict[str, "Report | Settled"] = field(default_factory=dict)
+    same_time: dict[str, tuple[str, str, Mapping[str, str]]] = field(default_factory=dict)
+    time: Instant | None = None
+    made: int = 0
+    kinds: dict[tuple[str, str, str], Settled] = field(default_factory=dict)
+
+    def rule(self, event: str) -> EventRule:
+        """Return the rule for *event*; without one anyone reports it and nobody confirms."""
+        return self.rules.get(event, ANYONE)
+
+    def judge(self, act: Act) -> EventRule:
+        """Return the rule of the event that *act* reports, or raise `ActRefused`."""
+        event = act.event or ""
+        rule = self.rules.get(event)
+        if rule is None:
+            if self.listed_only:
+                raise ActRefused("not_allowed", f"{event} is no event that this room lists")
+            rule = ANYONE
+        if act.by not in self.parties:
+            raise ActRefused("not_allowed", f"{act.by} is no party")
+        if rule.by is not None and rule.by != act.by:
+            raise ActRefused("not_allowed", f"{event} is reported by {rule.by}")
+        return rule
+
+    def is_repeated(self, act: Act) -> bool:
+        """Return whether *act* repeats a report; raise `ActRefused` if its id was used for something else."""
+        if self.time != act.at:
+            self.time = act.at
+            self.same_time.clear()
+        if act.report is None or act.report not in self.ids:
+            return False
+        if self.same_time.get(act.report) == (act.event, act.by, act.attributes):
+            return True
+        raise ActRefused("conflicting_report", f"another report has the id {act.report!r}")
+
+    def take(self, act: Act, rule: EventRule) -> Report | None:
+        """Remember the report that *act* makes; return it if it waits for an answer."""
+        event = act.event or ""
+        waits = rule.confirmed_by is not None
+        if act.report is not None:
+            self.same_time[act.report] = (event, act.by, act.attributes)
+            if not waits:
+                self.ids[act.report] = self._settled(event, act.by, "holds at once")
+        if not waits:
+            return None
+        self.made += 1
+        report = Report(self.made, act.report, event, act.by, act.at, act.item, dict(act.attributes))
+        self.unsettled[report.number] = report
+        if act.report is not None:
+            self.ids[act.report] = report
+        return report
+
+    def answer_of(self, act: Act) -> Report:
+        """Return the report that *act* answers, or raise `ActRefused`."""
+        found = self.ids.get(act.report or "")
+        if found is None:
+            raise ActRefused("unknown_report", f"no report has the id {act.report!r}")
+        rule = self.rule(found.event)
+        answerer = rule.decided_by if act.do == "decide" else rule.confirmed_by
+        if act.by != answerer:
+            who = f"only {answerer} may" if answerer is not None else "nobody has to"
+            raise ActRefused("not_allowed", f"{act.do} {found.event}: {who}")
+        if act.by == found.by:
+            raise ActRefused("not_allowed", f"{act.by} reported it and cannot {act.do} it")
+        if isinstance(found, Settled):
+            raise ActRefused("wrong_state", f"the report is settled: {found.outcome}")
+        if act.do == "decide" and not found.disputed:
+            raise ActRefused("wrong_state", "only a disputed report is decided")
+        if act.do == "dispute" and found.disputed:
+            raise ActRefused("wrong_state", "the report is disputed already")
+        return found
+
+    def settle(self, report: Report, outcome: str) -> None:
+        """Remember that nothing changes *report* any more."""
+        del self.unsettled[report.number]
+        if report.id is not None:
+            self.ids[report.id] = self._settled(report.event, report.by, outcome)
+
+    def silence_after(self, report: Report) -> tuple[Duration, bool] | None:
+        """Return how long *report* may stay unanswered and whether silence confirms it; ``None`` without a rule."""
+        rule = self.rule(report.event)
+        if rule.silence is None or rule.confirm_within is None:
+            return None
+        return parse_duration(rule.confirm_within), rule.silence == "confirms"
+
+    def awaiting(self, member: str) -> list[Report]:
+        """Return the unanswered reports that *member* is to confirm or dispute."""
+        return [
+            report
+            for report in self.unsettled.values()
+            if report.id is not None
+            and not report.disputed
+            and report.by != member
+            and self.rule(report.event).confirmed_by == member
+        ]
+
+    def reportable(self, member: str) -> list[str]:
+        """Return the listed events that *member* may report."""
+        return [event for event, rule in self.rules.items() if rule.by in (None, member)]
+
+    def _settled(self, event: str, by: str, outcome: str) -> Settled:
+        return self.kinds.setdefault((event, by, outcome), Settled(event, by, outcome))
+
+
+def check_authority(
+    parties: Collection[str], events: Mapping[str, EventRule], powers: Mapping[str, Collection[str]]
+) -> None:
+    """Raise ``ValueError`` if rules or powers name someone or something that is not there."""
+    for event, rule in events.items():
+        for role in ("by", "confirmed_by", "decided_by"):
+            name = getattr(rule, role)
+            if name is not None and name not in parties:
+                raise ValueError(f"events.{event}.{role}: {name!r} is no party (parties: {', '.join(parties)})")
+    for power, names in powers.items():
+        if power not in POWERS:
+            raise ValueError(f"powers: {power!r} is no power (valid: {', '.join(POWERS)})")
+        for name in names:
+            if name not in parties:
+                raise ValueError(f"powers.{power}: {name!r} is no party (parties: {', '.join(parties)})")
+
+
+POWERS: Final = ("suspend", "resume")
+"""What may be given to parties that are neither debtor nor creditor; ``suspend`` includes ``resume``."""

@@ -37,7 +37,7 @@ class Utility(Acting):
         return self
 
 
-class UtilityMember(Agent):
+class UtilityMind(Agent):
     """Scores by its own points; proposes what it predicts to lift the standing option most, or passes."""
 
     kind = "utility"

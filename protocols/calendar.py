@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from protocols.instants import SECOND, Instant, parse_duration, parse_instant
+from protocols.instants import LAST, SECOND, Instant, parse_duration, parse_instant
 from protocols.messages import Rehearsal
 
 
@@ -11,7 +11,8 @@ class Calendar:
     """Turns log time into the time that promises live in, and back.
 
     Without a rehearsal both are one. In a rehearsal the promises' time stands at ``agreed_at`` until the agreement
-    (log time ``started``), and from then on each second of the log counts as ``factor`` seconds.
+    (log time ``started``), and from then on each second of the log counts as ``factor`` seconds, up to the end of the
+    calendar.
     """
 
     agreed_at: Instant | None = None
@@ -35,7 +36,7 @@ class Calendar:
             return at
         if self.started is None:
             return self.agreed_at
-        return self.agreed_at + (at - self.started) * self.factor
+        return min(LAST, self.agreed_at + (at - self.started) * self.factor)
 
     def logged(self, instant: Instant) -> Instant | None:
         """Return the last log time at which the promises' time is not past *instant*; None if that time stands still.

@@ -66,6 +66,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "wrong_opening": (WARNING, "A member joined another opening than this room's."),
     "not_a_member": (WARNING, "The speaker is not on the roster."),
     "declined": (NOTE, "A member declines, with its reason."),
+    "too_many_terms": (NOTE, "A nominated term finds no place among the room's terms; nobody is asked about it."),
     "left": (NOTE, "A member leaves, with its reason."),
     "excused": (NOTE, "A member excuses itself from a step, with its reason."),
     "already_excused": (WARNING, "The member excused itself from this step before."),

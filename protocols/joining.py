@@ -5,6 +5,8 @@
     room.joining ──(all have joined)──▶ room.promising ──▶ the agenda
          │            somebody declines, or is missing at the deadline       (only if the opening lists promises)
          └──▶ abandoned
+
+Leaving before everyone has joined counts as declining; either ends the wait at once.
 """
 
 from collections.abc import Sequence
@@ -29,11 +31,10 @@ class Joining(Stage):
     setting: Setting
     manifests: dict[str, Manifest] = field(default_factory=dict)
     declined: dict[str, str] = field(default_factory=dict)
-    terms: list[str] = field(default_factory=list)
+    nominated: dict[str, list[str]] = field(default_factory=dict)
 
     def begin(self, present: Sequence[str]) -> Plan:
         """Wait for everyone on the roster."""
-        self.terms = [TASK, *self.setting.opening.terms]
         return Plan(JOINING, ("room.join", "room.decline"), self.setting.members)
 
     def answer(self, step: Step, event: Event) -> list[Finding]:
@@ -46,17 +47,33 @@ class Joining(Stage):
         if body.opening != self.setting.opening_id:
             raise Refused("wrong_opening", f"the opening of this room is {self.setting.opening_id}")
         self.manifests[event.author] = body.manifest
-        for term in body.nominates:
-            if term not in self.terms and len(self.terms) <= MOST_TERMS:
-                self.terms.append(term)
+        self.nominated[event.author] = list(body.nominates)
         return []
+
+    def is_decided(self, present: Sequence[str]) -> bool:
+        """Tell whether somebody has declined or left: there is no room to wait for."""
+        return bool(self.declined) or len(present) < len(self.setting.members)
 
     def close(self, step: Step, present: Sequence[str]) -> tuple[Ending | None, list[Finding]]:
         """Start the agenda if everyone has joined; else the room is abandoned, and says who was missing."""
-        if self.declined:
-            return Ending("abandoned", f"declined: {', '.join(self.declined)}"), []
-        missing = [m for m in self.setting.members if m not in self.manifests or m not in present]
-        return (Ending("abandoned", f"missing: {', '.join(missing)}") if missing else None), []
+        declined = [m for m in self.setting.members if m in self.declined or m not in present]
+        if declined:
+            return Ending("abandoned", f"declined: {', '.join(declined)}"), []
+        missing = [m for m in self.setting.members if m not in self.manifests]
+        if missing:
+            return Ending("abandoned", f"missing: {', '.join(missing)}"), []
+        kept = self.terms()
+        return None, [
+            Finding("too_many_terms", step.closed or 0, member, f"{term!r} is nominated beyond {MOST_TERMS} terms")
+            for member in self.setting.members
+            for term in self.nominated[member]
+            if term not in kept
+        ]
+
+    def terms(self) -> list[str]:
+        """Return the room's terms: the intent, those of the opening, then those nominated, in roster order."""
+        nominated = [term for member in self.setting.members for term in self.nominated.get(member, ())]
+        return list(dict.fromkeys([TASK, *self.setting.opening.terms, *nominated]))[: MOST_TERMS + 1]
 
     def duty(self, step: Step, member: str) -> Duty:
         """Ask for the signature."""

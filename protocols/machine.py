@@ -49,6 +49,10 @@ class Stage(ABC):
     def close(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending | None, list[Finding]]:
         """Close *step*; return the next one (None: the stage is done; an `Ending`: so is the agenda)."""
 
+    def is_decided(self, present: Sequence[str]) -> bool:
+        """Tell whether the open step closes now, whoever is still awaited."""
+        return False
+
     @abstractmethod
     def duty(self, step: Step, member: str) -> Duty:
         """Return what *member*, expected at the open *step* and yet to answer, is to do."""

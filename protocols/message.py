@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from protocols.canonical import JSON
 
 NAME_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
+DECIMAL_PATTERN = r"^-?(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?$"
 
 Text = Annotated[str, StringConstraints(max_length=20_000)]
 """Words of a member: data for people and models, never interpreted."""
@@ -19,7 +20,7 @@ Key = Annotated[str, StringConstraints(pattern=r"^U[A-Z2-7]{55}$")]
 """A public key in NATS nkey text."""
 Base64Url = Annotated[str, StringConstraints(min_length=1, max_length=400_000, pattern=r"^[A-Za-z0-9_-]+$")]
 StepId = Annotated[str, StringConstraints(max_length=80, pattern=r"^[a-z]+(\.[a-z0-9]+)+$")]
-DecimalText = Annotated[str, StringConstraints(pattern=r"^-?(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?$")]
+DecimalText = Annotated[str, StringConstraints(pattern=DECIMAL_PATTERN)]
 """An amount as text; compared as a decimal."""
 
 

@@ -122,6 +122,18 @@ class RoomOpen(Message):
                 raise ValueError(f"authority.terms: {term!r} is no term of this room")
             if member not in known:
                 raise ValueError(f"authority.terms.{term}: {member!r} is no member")
+        for event, rule in self.events.items():
+            for role, member in (
+                ("by", rule.by),
+                ("confirmed_by", rule.confirmed_by),
+                ("decided_by", rule.decided_by),
+            ):
+                if member is not None and member not in known:
+                    raise ValueError(f"events.{event}.{role}: {member!r} is no member; valid: {', '.join(names)}")
+        for power, holders in self.powers.items():
+            for member in holders:
+                if member not in known:
+                    raise ValueError(f"powers.{power}: {member!r} is no member; valid: {', '.join(names)}")
         return self
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from protocols.accord.machine import Accord
+from protocols.accord.usage import used_terms, words_of
 from protocols.bodies import kind_of
 from protocols.calendar import Calendar
 from protocols.canonical import digest
@@ -70,6 +71,8 @@ class Room:
         if event.position != 1 or not isinstance(event.body, RoomOpen):
             raise Refused("not_opened", "a room begins with room.open at position 1")
         setting = Setting.of(event.body, opening_id=event.id, author_key=author_key)
+        if setting.keys.get(event.author) != author_key:
+            raise Refused("bad_opening", "roster: the author of an opening is one of its members")
         room = cls(setting, 1, event.at, Calendar.of(event.body.rehearsal), Joining(setting))
         room.tracker = _tracker(event.body)
         room._enter(room.joining)
@@ -155,15 +158,18 @@ class Room:
     def _take_commitment(self, event: Event) -> list[Finding]:
         if self.tracker is None:
             raise Refused("not_on_agenda", "this room's agenda has no commitments")
+        if not self.started:
+            raise Refused("not_open", "promises are for a room that everyone has joined")
         body = event.body
         findings: list[Finding] = []
         self._remember(event)
         if isinstance(body, CreateCommitment):
             step = None
-            if body.step is not None and self.stage is not None:
+            if body.step is not None:
                 step = self._step_for(event)
+                assert self.stage is not None
                 findings += self.stage.answer(step, event)
-            self._declare(body, event.author)
+            findings += self._declare(body, event)
             if step is not None:
                 step.answers[event.author] = event.position
         for act in self._acts(event):
@@ -179,19 +185,45 @@ class Room:
             done = OperationDone(do=kind_of(body).removeprefix("commitment."), commitment=body.commitment)
             self.operated.setdefault(event.author, []).append(done)
 
-    def _declare(self, body: CreateCommitment, author: str) -> None:
+    def _declare(self, body: CreateCommitment, event: Event) -> list[Finding]:
         assert self.tracker is not None
-        new = [terms for terms in body.commitments if not self.tracker.knows(terms.id)]
-        for terms in new:
-            if terms.debtor != author:
+        ids = [terms.id for terms in body.commitments]
+        listed = {terms.id: terms for terms in self.setting.opening.promises}
+        optional = self._optional_commitments()
+        for terms in body.commitments:
+            if terms.debtor != event.author:
                 raise Refused("not_allowed", f"{terms.id}: only its debtor {terms.debtor} can create it")
+            if terms != listed.get(terms.id, terms):
+                raise Refused("wrong_promise", f"{terms.id}: the opening lists it with other terms")
+            if ids.count(terms.id) > 1:
+                raise Refused("bad_commitment", f"two commitments have the id {terms.id!r}")
+            if terms.id in optional:
+                raise Refused("bad_commitment", f"{terms.id}: an option would create a commitment with this id")
+        new = [terms for terms in body.commitments if not self.tracker.knows(terms.id)]
         try:
             for terms in new:
-                self.tracker.check(terms, frozenset(t.id for t in body.commitments))
+                self.tracker.check(terms, frozenset(ids))
         except ValueError as error:
             raise Refused("bad_commitment", str(error)) from None
         for terms in new:
             self.tracker.declare(terms, assumed=False)
+        return self._open_terms_used(body, event)
+
+    def _optional_commitments(self) -> set[str]:
+        """Return the ids of the commitments that options would create on agreement: theirs until then."""
+        if self.ending is not None:
+            return set()
+        options = [c.option for c in self.concord.candidates.values()] if self.concord is not None else []
+        status_quo = self.setting.opening.status_quo
+        return {terms.id for option in [*options, *([status_quo] if status_quo else [])] for terms in option.commitments}
+
+    def _open_terms_used(self, body: CreateCommitment, event: Event) -> list[Finding]:
+        open_terms = [difference["term"] for difference in self.open_differences()]
+        return [
+            Finding("uses_open_term", event.position, event.author, f"{terms.id} uses {term!r}, whose meaning is open")
+            for terms in body.commitments
+            for term in used_terms(open_terms, words_of(terms))
+        ]
 
     def _acts(self, event: Event) -> Sequence[Act]:
         at = self.calendar.promised(event.at)
@@ -205,13 +237,19 @@ class Room:
     # -- steps and stages -----------------------------------------------------------------------------------------
 
     @property
+    def started(self) -> bool:
+        """Whether everyone has joined."""
+        return self.stage is not self.joining and (self.ending is None or self.ending.outcome != "abandoned")
+
+    @property
     def present(self) -> list[str]:
         """The members who have not left, in roster order."""
         return [member for member in self.setting.members if member not in self.left]
 
     def _close_if_complete(self) -> None:
-        declined = self.stage is self.joining and bool(self.joining.declined)
-        if self.step is not None and (declined or not self.step.awaited(self.present)):
+        if self.step is None or self.stage is None:
+            return
+        if self.stage.is_decided(self.present) or not self.step.awaited(self.present):
             self._close_step()
 
     def _close_step(self) -> None:
@@ -219,10 +257,11 @@ class Room:
         assert step is not None and stage is not None
         step.closed, self.step = self.position, None
         self.closed[step.id] = step
-        self.findings += [
-            Finding("silent", self.position, member, f"{member} did not answer {step.id} by its deadline")
-            for member in step.awaited(self.present)
-        ]
+        if is_late(step.deadline, self.at):
+            self.findings += [
+                Finding("silent", self.position, member, f"{member} did not answer {step.id} by its deadline")
+                for member in step.awaited(self.present)
+            ]
         following, findings = stage.close(step, self.present)
         self.findings += findings
         self._follow(following)
@@ -251,7 +290,7 @@ class Room:
                 return self._enter(Promising(self.setting))
             stage = None
         if "accord" in agenda and self.accord is None:
-            self.accord = Accord(self.setting, list(self.joining.terms))
+            self.accord = Accord(self.setting, self.joining.terms())
             return self._enter(self.accord)
         if "concord" in agenda and self.concord is None:
             self.concord = Concord(self.setting, self.tracker, self.open_differences())
@@ -334,7 +373,7 @@ class Room:
         duties: list[Duty] = []
         if self.step is not None and self.stage is not None and member in self.step.awaited(self.present):
             duties.append(self.stage.duty(self.step, member))
-        if self.tracker is not None and not isinstance(self.stage, Joining):
+        if self.tracker is not None and self.started:
             duties.append(self._perform(member))
         deadline = self.deadline()
         if deadline is not None:
@@ -379,16 +418,26 @@ def _tracker(opening: RoomOpen) -> Tracker | None:
     if "commitments" not in opening.agenda:
         if opening.promises:
             raise Refused("bad_opening", "promises: the agenda has no commitments")
+        if opening.status_quo is not None and opening.status_quo.commitments:
+            raise Refused("bad_opening", "status_quo: it has commitments, the agenda has none")
         return None
-    tracker = Tracker([e.name for e in opening.roster], opening.events, opening.powers, listed_events_only=True)
+    try:
+        tracker = Tracker([e.name for e in opening.roster], opening.events, opening.powers, listed_events_only=True)
+    except ValueError as error:
+        raise Refused("bad_opening", str(error)) from None
     ids = [terms.id for terms in opening.promises]
-    for terms in opening.promises:
+    for place, terms in enumerate(opening.promises):
         if ids.count(terms.id) > 1:
-            raise Refused("bad_opening", f"promises: two have the id {terms.id!r}")
+            raise Refused("bad_opening", f"promises.{place}: two have the id {terms.id!r}")
         try:
             tracker.check(terms, frozenset(ids))
         except ValueError as error:
-            raise Refused("bad_opening", f"promises: {terms.id}: {error}") from None
+            raise Refused("bad_opening", f"promises.{place}: {terms.id}: {error}") from None
+    for terms in opening.promises:
+        tracker.declare(terms, assumed=False)
     if opening.status_quo is not None:
-        check_commitments(opening.status_quo, opening, tracker)
+        try:
+            check_commitments(opening.status_quo, opening, tracker)
+        except Refused as refused:
+            raise Refused("bad_opening", f"status_quo: {refused.why}") from None
     return tracker

@@ -36,6 +36,8 @@ class SealedRound(Generic[C]):
     nonces: dict[str, str] = field(default_factory=dict)
     contents: dict[str, C] = field(default_factory=dict)
     void: dict[str, str] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    """Why a member has no content: ``silent``, ``excused``, ``left`` or ``seal_not_opened``."""
 
     @property
     def seal_step(self) -> str:
@@ -51,8 +53,12 @@ class SealedRound(Generic[C]):
         """Return the sealing step for those *expected*."""
         return Plan(self.seal_step, ("seal",), tuple(expected))
 
-    def plan_reveal(self, present: Sequence[str]) -> Plan:
-        """Return the revealing step: expected are those present whose seal counts."""
+    def plan_reveal(self, step: Step, present: Sequence[str]) -> Plan:
+        """Close the sealing *step*; return the revealing one: expected are those present whose seal counts."""
+        for member in step.expected:
+            if member not in self.seals:
+                gone = "left" if member not in present else "silent"
+                self.absent[member] = "excused" if member in step.excused else gone
         return Plan(self.reveal_step, ("reveal",), tuple(m for m in present if m in self.seals))
 
     def take(self, setting: Setting, event: Event, judge: Judge[C]) -> list[Finding]:
@@ -78,9 +84,16 @@ class SealedRound(Generic[C]):
         return []
 
     def unopened(self, step: Step) -> list[Finding]:
-        """Return a finding for every seal that its author did not open by the close of *step*."""
+        """Return a finding for every seal that its author did not open by the close of the revealing *step*."""
+        closed = [member for member in self.seals if member not in self.nonces]
+        self.absent.update(dict.fromkeys(closed, "seal_not_opened"))
         return [
             Finding("seal_not_opened", step.closed or 0, member, f"{member} sealed at {self.seal_step}, never opened")
-            for member in self.seals
-            if member not in self.nonces
+            for member in closed
         ]
+
+    def why_lacking(self, member: str) -> str | None:
+        """Return why *member* has no content that counts, None if it has; valid once the round is closed."""
+        if member in self.contents:
+            return None
+        return self.void.get(member) or self.absent.get(member, "left")

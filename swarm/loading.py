@@ -10,13 +10,13 @@ from agents.agent import Agent
 from swarm.errors import BadInput
 
 
-def instantiate(name: str, arguments: Mapping[str, Any]) -> Agent:
+def instantiate(name: str, arguments: Mapping[str, Any], folder: str | None = None) -> Agent:
     """Import the class *name* and call it with *arguments*; raise `BadInput` saying what failed.
 
-    The current folder is searched too, so that a class beside the scenario is found.
+    *folder* is searched after the import path, so that a class beside the scenario is found.
     """
     module_name, _, class_name = name.partition(":")
-    here = str(Path.cwd())
+    here = folder or str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
     try:

@@ -5,19 +5,23 @@ goes to that member's process alone.
 """
 
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError, model_validator
 
 from agents.agent import Agent
 from agents.script import Offered, Script, as_value
 from agents.scripted import Scripted
-from agents.utility import Utility, UtilityMember
+from agents.utility import Utility, UtilityMind
+from protocols.bodies import first_problem
 from protocols.commitments.messages import CommitmentTerms, EventRule
-from protocols.concord.messages import Issue, Option, Value
+from protocols.concord.messages import Issue, Option
+from protocols.concord.options import complete
 from protocols.event import Event
 from protocols.machine import Refused
 from protocols.message import Key, Message, Name, Text, Words
@@ -26,6 +30,7 @@ from protocols.room import Room
 from swarm.errors import BadInput
 from swarm.files import Document, load, validate
 from swarm.loading import instantiate
+from swarm.names import check_names
 
 MOST_VALUES = 1000
 
@@ -55,7 +60,7 @@ def _range(value: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"a range has at most {MOST_VALUES} values")
     values, current = [], first
     while current <= last:
-        values.append(as_value(current))
+        values.append(int(current) if current == int(current) else as_value(current))
         current += step
     return {"values": values} | ({"unit": value["unit"]} if value.get("unit") is not None else {})
 
@@ -72,7 +77,7 @@ class ScriptedMember(_Member, Script):
     agent: Literal["scripted"] = "scripted"
 
 
-class UtilitySeat(_Member, Utility):
+class UtilityMember(_Member, Utility):
     """A member that weighs offers by its own points."""
 
     agent: Literal["utility"]
@@ -81,19 +86,33 @@ class UtilitySeat(_Member, Utility):
 class CustomMember(_Member):
     """A member whose mind is a class of the user's: ``package.module:Class``, called with ``args``."""
 
-    agent: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+    agent: str
     args: dict[str, Any] = Field(default_factory=dict)
+    folder: str | None = None
+    """Where the module is looked for besides the import path; left out: beside the scenario file."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_kind(cls, value: Any) -> Any:
+        agent = value.get("agent") if isinstance(value, dict) else None
+        if not isinstance(agent, str) or re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", agent) is None:
+            raise ValueError(f"agent: expected scripted, utility or package.module:Class, found {agent!r}")
+        return value
+
+
+_KINDS = {"scripted": "ScriptedMember", "utility": "UtilityMember"}
 
 
 def _kind(member: Any) -> str:
+    """Return the name of the model that a member's ``agent`` asks for; complaints name it too."""
     agent = member.get("agent", "scripted") if isinstance(member, dict) else getattr(member, "agent", "scripted")
-    return agent if agent in ("scripted", "utility") else "custom"
+    return _KINDS.get(agent, "CustomMember") if isinstance(agent, str) else "CustomMember"
 
 
 Member = Annotated[
-    Annotated[ScriptedMember, Tag("scripted")]
-    | Annotated[UtilitySeat, Tag("utility")]
-    | Annotated[CustomMember, Tag("custom")],
+    Annotated[ScriptedMember, Tag("ScriptedMember")]
+    | Annotated[UtilityMember, Tag("UtilityMember")]
+    | Annotated[CustomMember, Tag("CustomMember")],
     Discriminator(_kind),
 ]
 
@@ -158,14 +177,19 @@ def read_scenario(source: str | os.PathLike[str] | Mapping[str, Any] | Document)
     document = load(source)
     scenario = validate(Scenario, document)
     _check_members(scenario, document)
-    _check_room(scenario, document)
-    _check_options(scenario, document)
-    return scenario
+    _check_options(scenario, document, _trial(scenario, document))
+    return scenario.model_copy(update={"members": [_settled(member, document.source) for member in scenario.members]})
+
+
+def _settled(member: Any, source: str) -> Any:
+    """Return *member* with the folder of its class filled in, so that its own process finds it too."""
+    if not isinstance(member, CustomMember) or member.folder is not None:
+        return member
+    folder = Path(source).resolve().parent if Path(source).is_file() else Path.cwd()
+    return member.model_copy(update={"folder": str(folder)})
 
 
 def _check_members(scenario: Scenario, document: Document) -> None:
-    from swarm.names import check_names
-
     try:
         check_names(scenario.names)
     except ValueError as error:
@@ -174,7 +198,7 @@ def _check_members(scenario: Scenario, document: Document) -> None:
         if isinstance(member, ScriptedMember):
             for field in ("judges", "settles"):
                 _known_members(getattr(member, field), scenario, document, ("members", place, field))
-        if isinstance(member, UtilitySeat):
+        if isinstance(member, UtilityMember):
             unknown = sorted(set(member.values) - set(scenario.issues))
             if unknown:
                 valid = ", ".join(scenario.issues) or "none"
@@ -213,27 +237,22 @@ def _trial(scenario: Scenario, document: Document) -> Room:
         opening = scenario.opening(keys, "0" * 64)
         return Room.open(Event(1, 0, scenario.names[0], "0" * 64, 0, opening), keys[scenario.names[0]])
     except Refused as refused:
-        where = refused.why.split(":")[0]
-        raise document.error((where,) if where in Scenario.model_fields else (), refused.why) from None
-    except ValueError as error:
-        from pydantic import ValidationError
-
-        from protocols.bodies import first_problem
-
-        text = first_problem(error) if isinstance(error, ValidationError) else str(error)
-        where = text.split(":")[0].split(".")[0]
-        raise document.error((where,) if where in Scenario.model_fields else (), text) from None
+        raise _placed(document, refused.why) from None
+    except ValidationError as error:
+        raise _placed(document, first_problem(error)) from None
 
 
-def _check_room(scenario: Scenario, document: Document) -> None:
-    _trial(scenario, document)
+def _placed(document: Document, text: str) -> BadInput:
+    """Turn the rules' ``events.paid.by: what is wrong`` into a complaint about that place of the file."""
+    place, colon, message = text.partition(": ")
+    path = tuple(int(step) if step.isdigit() else step for step in place.split("."))
+    if colon and path[0] in Scenario.model_fields:
+        return document.error(path, message)
+    return document.error((), text)
 
 
-def _check_options(scenario: Scenario, document: Document) -> None:
+def _check_options(scenario: Scenario, document: Document, room: Room) -> None:
     """Check every option of a script as the room would, where no quote of another member decides."""
-    from protocols.concord.options import complete
-
-    room = _trial(scenario, document)
     opening = room.setting.opening
     for place, member in enumerate(scenario.members):
         if not isinstance(member, ScriptedMember):
@@ -295,11 +314,9 @@ def make_agent(config: Mapping[str, Any]) -> Agent:
     """Return the mind that *config* (see `agent_config`) describes; raises `BadInput` if its class cannot be had."""
     kind = _kind(dict(config))
     private = {key: value for key, value in config.items() if key not in ("name", "role", "key", "agent")}
-    if kind == "scripted":
+    if kind == "ScriptedMember":
         return Scripted(Script.model_validate(private))
-    if kind == "utility":
-        return UtilityMember(Utility.model_validate(private))
-    return instantiate(str(config["agent"]), private.get("args", {}))
+    if kind == "UtilityMember":
+        return UtilityMind(Utility.model_validate(private))
+    return instantiate(str(config["agent"]), private.get("args", {}), private.get("folder"))
 
-
-__all__ = ["BadInput", "Scenario", "Value", "agent_config", "make_agent", "read_scenario"]

@@ -10,12 +10,14 @@
 ====================  =========================================================================================
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
 from protocols.accord.messages import Bound, Interpretation, Judgement, Verdict
+from protocols.message import DECIMAL_PATTERN
 
 Relation = Literal["same", "different", "untested", "missing"]
 
@@ -68,12 +70,17 @@ def differ(a: Bound, b: Bound) -> bool:
     if (a.values is None) != (b.values is None):
         return True
     if a.values is not None and b.values is not None:
-        return set(a.values) != set(b.values)
+        return {_number(v) for v in a.values} != {_number(v) for v in b.values}
     return _decimal(a.min) != _decimal(b.min) or _decimal(a.max) != _decimal(b.max)
 
 
 def _decimal(text: str | None) -> Decimal | None:
     return None if text is None else Decimal(text)
+
+
+def _number(text: str) -> Decimal | str:
+    """Return what a listed value is compared as: a decimal if it reads as one, else its text."""
+    return Decimal(text) if re.fullmatch(DECIMAL_PATTERN, text) else text
 
 
 def _verdicts(a: Position, b: Position) -> list[dict[str, Any]]:
@@ -99,6 +106,6 @@ def within(bounds: Mapping[str, Bound], values: Mapping[str, str]) -> bool | Non
 
 def _holds(bound: Bound, value: str) -> bool:
     if bound.values is not None:
-        return value in bound.values
+        return _number(value) in {_number(listed) for listed in bound.values}
     number = Decimal(value)
     return (bound.min is None or number >= Decimal(bound.min)) and (bound.max is None or number <= Decimal(bound.max))

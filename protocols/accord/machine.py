@@ -114,11 +114,11 @@ class Accord(Stage):
                 return Plan(SETTLE, ("accord.settle",), party), findings
             following = None
         if following == self.meaning.reveal_step:
-            return self.meaning.plan_reveal(present), findings
+            return self.meaning.plan_reveal(step, present), findings
         if following == self.reading.seal_step:
             return self.reading.plan_seal(present), findings
         if following == self.reading.reveal_step:
-            return self.reading.plan_reveal(present), findings
+            return self.reading.plan_reveal(step, present), findings
         return self._conclude(step.closed or 0, findings)
 
     def _party(self, present: Sequence[str]) -> tuple[str, ...]:
@@ -319,7 +319,9 @@ class Accord(Stage):
         splits = [said[m].split if m in said else None for m in (a, b)]
         if splits[0] is not None and splits[0] == splits[1]:
             return True
-        return self.held(term, a) == self.held(term, b)
+        # Two who gave one interpretation may still differ on a case: they agree only if somebody moves.
+        moved = any(s.get("adopt") or s.get("rule") for s in divergence.settled_by.values())
+        return moved and self.held(term, a) == self.held(term, b)
 
     def open_terms(self) -> list[str]:
         """Return the terms on which a difference is still open."""

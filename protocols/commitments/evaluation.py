@@ -56,11 +56,10 @@ def amount_of(leaf: Leaf, attributes: Mapping[str, str]) -> Decimal | None:
 
 def evaluate(node: Node | None, instance: Instance, now: Instant, reading: int = WORST) -> Answer:
     """Return what *node* says at *now*; no condition at all is true since before everything."""
-    if type(node) is Leaf:
+    if isinstance(node, Leaf):
         return _negated(node, instance, now, reading) if node.negated else _wanted(node, instance, now, reading)
     if node is None:
         return _ALWAYS
-    assert isinstance(node, All) or not isinstance(node, Leaf)
     answers = [evaluate(part, instance, now, reading) for part in node.parts]
     decisive, other = (FALSE, TRUE) if type(node) is All else (TRUE, FALSE)
     decided = [answer for answer in answers if answer[0] == decisive]

@@ -88,9 +88,10 @@ def _time(entry: Entry) -> Instant:
 
 @dataclass(slots=True)
 class Instance:
-    """One commitment, or for ``each`` the one with this ``value``; with ``each``, the one without a value is the base
-    that all others copy: it holds who is party and what concerns them all, and has no conditions of its own.
+    """One commitment, or of a commitment with ``each`` the one of this ``value``.
 
+    With ``each``, the instance without a value is the base that the others copy: it holds who is party and what
+    concerns all of them, and its conditions are never judged. ``opened`` once something makes the instance exist.
     ``before`` is the open state under a suspension or an unsettled report. ``floor`` is the earliest time that the
     next state may be since. ``marks`` and ``starts`` are by leaf and by clock; ``None`` once nothing can matter.
     """

@@ -18,13 +18,13 @@ The right to improve goes to the member who has tried least since the last chang
 A new option becomes the standing one only if it is strictly better; a majority overrides nobody.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
 
+from protocols.accord.usage import used_terms, words_of
 from protocols.bodies import first_problem
 from protocols.canonical import digest
 from protocols.commitments.tracker import Tracker
@@ -40,7 +40,7 @@ from protocols.concord.messages import (
     option_id,
     reserve_digest,
 )
-from protocols.concord.options import Candidate, check_quote, complete, open_values
+from protocols.concord.options import Candidate, as_listed, check_quote, complete, open_values
 from protocols.concord.selection import (
     Ballot,
     Selection,
@@ -126,17 +126,17 @@ class Concord(Stage):
                 return Ending("no_agreement", f"not_quoted: {', '.join(unquoted)}"), []
             return self.proposals.plan_seal(present), []
         if step.id == self.proposals.seal_step:
-            return self.proposals.plan_reveal(present), []
+            return self.proposals.plan_reveal(step, present), []
         if step.id == self.proposals.reveal_step:
             return self._open_table(step, present)
         if step.id == self.ballot.seal_step:
-            return self.ballot.plan_reveal(present), []
+            return self.ballot.plan_reveal(step, present), []
         if step.id == self.ballot.reveal_step:
             if self.candidate is None:
                 return self._first_selection(step, present)
             return self._judge_candidate(step, present)
         if step.id == RATIFY:
-            return self._conclude(present), []
+            return self._conclude(step, present), []
         return self._after_right(step, present)
 
     def _open_table(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
@@ -154,6 +154,8 @@ class Concord(Stage):
                 known.proposers.append(member)
         status_quo = self.setting.opening.status_quo
         if status_quo is not None:
+            status_quo = as_listed(status_quo, self.setting.opening)
+            findings += self._open_terms_used(status_quo, "", step.closed or 0)
             self.status_quo = option_id(status_quo, has_issues=has_issues)
             self.candidates.setdefault(self.status_quo, Candidate(self.status_quo, status_quo, [], 1))
         if not self.candidates:
@@ -161,18 +163,18 @@ class Concord(Stage):
         return self.ballot.plan_seal(present), findings
 
     def _first_selection(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
+        findings = self.ballot.unopened(step)
         self._record_ballot()
         self.selection = self.first_selection = self._select(self.status_quo)
         self.standing = self.selection.standing
         if self.standing is None:
-            return Ending("no_agreement", self._why_no_quorum()), self.ballot.unopened(step)
-        return self._next_right(present), self.ballot.unopened(step)
+            return Ending("no_agreement", f"{self.selection.outcome}: {self._lacking()}"), findings
+        return self._next_right(present), findings
 
-    def _why_no_quorum(self) -> str:
-        assert self.selection is not None
-        void = [f"{member} ({code})" for member, code in sorted(self.ballot.void.items())]
-        silent = [m for m in self.setting.members if m not in self.ballot.contents and m not in self.ballot.void]
-        return f"{self.selection.outcome}: {', '.join(void + silent)}"
+    def _lacking(self) -> str:
+        """Return the members without a valid ballot in this round, each with the reason; empty if there are none."""
+        reasons = {member: self.ballot.why_lacking(member) for member in self.setting.members}
+        return ", ".join(f"{member} ({why})" for member, why in reasons.items() if why is not None)
 
     def _select(self, incumbent: str | None) -> Selection:
         rules = self.setting.opening.rules
@@ -237,10 +239,11 @@ class Concord(Stage):
         candidate = self.candidates[self.candidate]
         self.candidate = None
         by = candidate.proposers[0]
-        lacking = [m for m in self.setting.members if m not in self.ballot.contents]
+        findings = self.ballot.unopened(step)
+        lacking = self._lacking()
         if lacking:
             candidate.scored, adopted = False, False
-            because = f"no ballot of {', '.join(lacking)}"
+            because = f"no ballot of {lacking}"
         else:
             self._record_ballot()
             candidate.scored = True
@@ -256,7 +259,7 @@ class Concord(Stage):
         else:
             self.tried[by] = self.tried.get(by, 0) + 1
         self.selection = self._select(self.standing)
-        return self._next_right(present), self.ballot.unopened(step)
+        return self._next_right(present), findings
 
     # -- the end --------------------------------------------------------------------------------------------------
 
@@ -268,12 +271,13 @@ class Concord(Stage):
             return Ending("no_agreement", self.selection.outcome)
         return Plan(RATIFY, ("concord.ratify",), tuple(present))
 
-    def _conclude(self, present: Sequence[str]) -> Ending:
-        unsigned = {"left": [], "declined": [], "silent": []}  # type: dict[str, list[str]]
+    def _conclude(self, step: Step, present: Sequence[str]) -> Ending:
+        unsigned: dict[str, list[str]] = {"left": [], "declined": [], "excused": [], "silent": []}
         for member in self.setting.members:
             said = self.ratified.get(member)
             if said is None:
-                unsigned["silent" if member in present else "left"].append(member)
+                how = "left" if member not in present else "excused" if member in step.excused else "silent"
+                unsigned[how].append(member)
             elif not said.accept:
                 unsigned["declined"].append(member)
         reasons = [f"{how}: {', '.join(who)}" for how, who in unsigned.items() if who]
@@ -346,12 +350,11 @@ class Concord(Stage):
         return Proposal(option=option, reserve=proposal.reserve)
 
     def _open_terms_used(self, option: Option, member: str, position: int) -> list[Finding]:
-        words = " ".join([option.title, option.rationale or "", *(c.consequent for c in option.commitments)])
-        terms = dict.fromkeys(d["term"] for d in self.open_differences)
+        offer = [f"{issue} {value}" for issue, value in option.offer.items()]
+        words = " ".join([option.title, option.rationale or "", *offer, *(words_of(c) for c in option.commitments)])
         return [
             Finding("uses_open_term", position, member, f"{option.title!r} uses {term!r}, whose meaning is open")
-            for term in terms
-            if re.search(rf"(?<!\w){re.escape(term)}(?!\w)", words, re.IGNORECASE)
+            for term in used_terms((d["term"] for d in self.open_differences), words)
         ]
 
     def _improve(self, member: str, proposed: Option, position: int) -> list[Finding]:

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from protocols.canonical import LARGEST_INTEGER, digest
 from protocols.commitments.messages import CommitmentTerms
-from protocols.message import Hex, Message, Name, StepId, Text, Title, Words
+from protocols.message import Hex, Message, Name, StepId, Text, Title
 
 Value = Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)] | Title
 """A value of an issue: an integer, or text (a decimal is text). Values are the same if their texts are."""
@@ -58,12 +58,12 @@ class Proposal(Message):
 class BallotContent(Message):
     """The sealed answer of ``concord.ballot.N``: a score or a reasoned rejection for every option asked about.
 
-    ``scores`` are checked by the rules and not by the model, so that what is wrong has a code and a name.
+    Its fields are checked by the rules and not by the model, so that what is wrong has a code and a name.
     """
 
-    scores: dict[Hex, Any]
-    rejects: dict[Hex, Words] = Field(default_factory=dict)
-    reasons: dict[Hex, Text] = Field(default_factory=dict)
+    scores: dict[str, Any]
+    rejects: dict[str, Any] = Field(default_factory=dict)
+    reasons: dict[str, Text] = Field(default_factory=dict)
     reserve: ReserveOpening | None = None
 
 
@@ -99,3 +99,9 @@ class Ratify(Message):
     outcome: Hex
     accept: bool
     because: Text | None = None
+
+    @model_validator(mode="after")
+    def _declines_with_a_reason(self) -> "Ratify":
+        if not self.accept and not self.because:
+            raise ValueError("declining the outcome needs a reason: because")
+        return self

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from protocols.commitments.conditions import ConditionError
 from protocols.commitments.tracker import Tracker
 from protocols.concord.messages import Option, Quote, Value, option_id
 from protocols.duties import OptionAsked
@@ -50,6 +49,15 @@ def check_quote(body: Quote, member: str, opening: RoomOpen) -> dict[str, list[V
             raise Refused("unknown_value", f"{issue}: a value stands twice")
         quoted[issue] = [allowed[str(value)] for value in values]
     return quoted
+
+
+def as_listed(option: Option, opening: RoomOpen) -> Option:
+    """Return *option* with each value as the opening writes it, if it lists it: equal options have one id."""
+    offer = dict(option.offer)
+    for name, issue in opening.issues.items():
+        if name in offer:
+            offer[name] = next((value for value in issue.values if str(value) == str(offer[name])), offer[name])
+    return option.model_copy(update={"offer": offer})
 
 
 def open_values(opening: RoomOpen, quotes: Quotes, issue: str) -> list[Value]:
@@ -102,5 +110,5 @@ def check_commitments(option: Option, opening: RoomOpen, tracker: Tracker | None
             raise Refused("bad_commitment", f"two commitments have the id {terms.id!r}")
         try:
             tracker.check(terms, frozenset(ids))
-        except ConditionError as error:
+        except ValueError as error:
             raise Refused("bad_commitment", f"{terms.id}: {error}") from None

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from operator import attrgetter
-from time import time_ns
 
 from protocols.instants import SECOND, Instant
+from swarm.clock import utc_now
 from swarm.errors import Denied, LogFull, Unavailable, WrongLast
 from swarm.log.port import (
     AUTHOR_RECORDS,
@@ -26,11 +26,6 @@ from swarm.log.signal import Signal
 from swarm.log.subjects import token
 
 _sequence = attrgetter("sequence")
-
-
-def utc_now() -> Instant:
-    """Return the machine's clock in microseconds."""
-    return time_ns() // 1000
 
 
 class MemoryStore:

@@ -20,9 +20,12 @@ from swarm.log.port import (
     MAX_MESSAGE_BYTES,
     MAX_PAYLOAD_BYTES,
 )
+from swarm.log.reader import Again, until
 
 INVITES_BYTES = 16 * 1024 * 1024
 """Invitations are small and expire; this keeps a flood of them from filling the store."""
+QUIET_S = 2.0
+"""How long one request may stay unanswered: a cluster that has no leader yet drops it."""
 _SECOND_NS = 1_000_000_000
 _NO_STREAM = 10059
 _ERASES = {"deny_delete": True, "deny_purge": True, "allow_rollup_hdrs": False, "allow_msg_ttl": False, "sealed": False}
@@ -121,12 +124,17 @@ def _as_wanted(stream: str, setting: str, found: Any, wanted: Any) -> bool:
 
 
 async def _ask(connection: Connection, subject: str, body: dict[str, Any], deadline: float) -> dict[str, Any]:
-    while True:
-        (reply,) = await connection.call(subject, json.dumps(body).encode() if body else b"", deadline=deadline)
-        if reply.headers[8:12] != b" 503":
-            answer: dict[str, Any] = json.loads(reply.data)
-            if answer.get("error", {}).get("code") != 503:
-                return answer
-        if asyncio.get_running_loop().time() + 0.1 >= deadline:
-            raise Unavailable("the server has no JetStream, or no leader for it")
-        await asyncio.sleep(0.1)
+    async def once() -> dict[str, Any]:
+        data = json.dumps(body).encode() if body else b""
+        try:
+            (reply,) = await connection.call(subject, data, deadline=deadline, quiet_s=QUIET_S)
+        except Unavailable as error:
+            raise Again(str(error)) from None
+        if reply.headers[8:12] == b" 503":
+            raise Again("the server has no JetStream, or no leader for it")
+        answer: dict[str, Any] = json.loads(reply.data)
+        if answer.get("error", {}).get("code") == 503:
+            raise Again(f"JetStream is not ready: {answer['error'].get('description')}")
+        return answer
+
+    return await until(deadline, once)

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from swarm.broker import Broker, server_config
+from swarm.clock import utc_now
 from swarm.errors import BadInput, Denied, Unavailable, WrongLast
 from swarm.identity import Identity
 from swarm.log.jetstream import JetStreamLog
-from swarm.log.memory import utc_now
 
 
 def alive(pid: int) -> bool:

@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -343,3 +345,9 @@ def test_a_cut_spans_at_most_the_largest_room(world, run):
                 await log.read("empty", [f"A{n}" for n in range(65)], {})
 
     run(scenario())
+
+
+def test_the_port_and_the_memory_log_load_no_nats():
+    """An auditor, and a room within one process, work in an environment without NATS."""
+    code = "import swarm.log, swarm.log.memory, swarm.identity, sys; sys.exit('nats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,540 @@
+"""The machine under the tracker: events reach the conditions that wait for them, time closes windows, states move.
+
+What is to be judged stands in ``_work``, ordered so that a commitment comes after those that its conditions name:
+what is impossible at an instant is only said once everything that the same instant brings is known.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+from protocols.commitments.acts import Transition
+from protocols.commitments.conditions import AGREED
+from protocols.commitments.evaluation import (
+    ANSWERED,
+    BEST,
+    FALSE,
+    OPEN,
+    TRUE,
+    Answer,
+    amount_of,
+    end_of,
+    evaluate,
+    window_of,
+)
+from protocols.commitments.instances import Hit, Instance, Items, Tally
+from protocols.commitments.lifecycle import TERMINAL, Move, State, target
+from protocols.commitments.programs import BEFORE_ALL, NEVER, Clock, Leaf, Program, Route
+from protocols.commitments.reports import Report
+from protocols.instants import Instant
+
+SILENCE, INSTANCE = 0, 1
+"""What a deadline is about: a report's silence comes first, so that it is known when windows close."""
+_FEW: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that came true, kept for terms that are declared later: an event, or a commitment's new state."""
+
+    at: Instant
+    known: Instant
+    items: Items
+    event: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    state: str | None = None
+    commitment: str | None = None
+    value: str | None = None
+
+
+@dataclass(slots=True)
+class Machine:
+    """All instances and what they wait for. ``now`` is the instant that is judged, ``log`` the log's own time."""
+
+    now: Instant = BEFORE_ALL
+    log: Instant = BEFORE_ALL
+    stamp: Instant = BEFORE_ALL
+    programs: dict[str, Program] = field(default_factory=dict)
+    bases: dict[str, Instance] = field(default_factory=dict)
+    values: dict[str, dict[str, Instance]] = field(default_factory=dict)
+    instances: list[Instance] = field(default_factory=list)
+    ranks: dict[str, int] = field(default_factory=dict)
+    assumed: set[str] = field(default_factory=set)
+    on_event: dict[str, list[tuple[str, Route]]] = field(default_factory=dict)
+    on_state: dict[tuple[str, str], list[tuple[str, str | None, Route]]] = field(default_factory=dict)
+    opened_by: dict[str, list[str]] = field(default_factory=dict)
+    remedies: dict[str, list[tuple[str, str | None]]] = field(default_factory=dict)
+    transitions: list[Transition] = field(default_factory=list)
+    past: list[Fact] | None = None
+    deadlines: list[tuple[Instant, int, int]] = field(default_factory=list)
+    silences: set[int] = field(default_factory=set)
+    _work: list[tuple[int, int]] = field(default_factory=list)
+    _crowded: int = _FEW
+
+    # -- terms ----------------------------------------------------------------------------------------------------
+
+    def add(self, program: Program) -> None:
+        """Make a program known; nothing of it exists before it is created."""
+        self.programs[program.id] = program
+        self.values[program.id] = {}
+        self.bases[program.id] = self._new(program, None)
+        for event, route in program.events.items():
+            self.on_event.setdefault(event, []).append((program.id, route))
+        for life, route in program.states.items():
+            self.on_state.setdefault((life.state, life.commitment), []).append((program.id, life.value, route))
+            if route.opens and program.each is not None and self._each(life.commitment) == program.each:
+                self.opened_by.setdefault(life.commitment, []).append(program.id)
+
+    def _each(self, commitment: str) -> str | None:
+        program = self.programs.get(commitment)
+        return None if program is None else program.each
+
+    def _new(self, program: Program, value: str | None) -> Instance:
+        base = self.bases.get(program.id)
+        number = len(self.instances)
+        if base is None:
+            marks: list[Hit | Tally | None] = [None] * len(program.leaves)
+            starts: list[Hit | None] = [None] * len(program.clocks)
+            made = Instance(program, number, value, program.debtor, program.creditor, True, marks, starts)
+        else:
+            made = Instance(
+                program, number, value, base.debtor, base.creditor, False, list(base.marks or ()), list(base.starts)
+            )
+            made.offer, made.answerable = base.offer, base.answerable
+        self.instances.append(made)
+        return made
+
+    # -- events ---------------------------------------------------------------------------------------------------
+
+    def happened(self, event: str, attributes: Mapping[str, str], at: Instant, known: Instant, items: Items) -> None:
+        """Let an established event reach all that counts it: it has the time *at*, and is known since *known*."""
+        if self.past is not None:
+            self.past.append(Fact(at, known, items, event, attributes))
+        for name, route in self.on_event.get(event, ()):
+            for instance in self.reached(name, event, route, attributes):
+                self._count(instance, route, attributes, at, known, items)
+
+    def reached(self, name: str, event: str, route: Route, attributes: Mapping[str, str]) -> Iterable[Instance]:
+        """Return the instances of commitment *name* that a report concerns, opening the one that it opens."""
+        each = self.programs[name].each
+        if each is None:
+            return (self.bases[name],)
+        if event == AGREED:
+            return self.all_of(name)
+        value = attributes.get(each)
+        if value is None:
+            return ()
+        instance = self.values[name].get(value)
+        if instance is None:
+            instance = self.values[name][value] = self._new(self.programs[name], value)
+        if route.opens and not instance.opened:
+            self._open(instance)
+        return (instance,)
+
+    def all_of(self, name: str) -> list[Instance]:
+        """Return the base of commitment *name* and its instances, those not opened included."""
+        return [self.bases[name], *self.values[name].values()]
+
+    def _open(self, instance: Instance) -> None:
+        instance.opened = True
+        base = self.bases[instance.program.id]
+        if base.state is State.TERMINATED:
+            instance.opened = False
+            return
+        if base.state is not State.NONE:
+            created = BEFORE_ALL if base.program.id in self.assumed else max(self.stamp, base.floor)
+            self.create(instance, created, instance.because or base.because)
+            if base.state is State.PENDING and instance.state not in TERMINAL:
+                self.suspend(instance, self.stamp, base.because, base.due)
+        for name in self.opened_by.get(instance.program.id, ()):
+            other = self.values[name].get(instance.value or "")
+            if other is None:
+                other = self.values[name][instance.value or ""] = self._new(self.programs[name], instance.value)
+            if not other.opened:
+                self._open(other)
+
+    def _count(
+        self,
+        instance: Instance,
+        route: Route,
+        attributes: Mapping[str, str],
+        at: Instant,
+        known: Instant,
+        items: Items,
+    ) -> None:
+        marks = instance.marks
+        if marks is None:
+            return
+        started: set[int] | None = None
+        for leaf in route.leaves:
+            if at < leaf.first or (leaf.tests and not leaf.counts_report(attributes)):
+                continue
+            index, fresh = leaf.index, True
+            if leaf.simple:
+                mark = marks[index]
+                if mark is None or at < mark[0]:  # type: ignore[index]
+                    marks[index] = (at, items)
+            else:
+                amount = amount_of(leaf, attributes)
+                if amount is None:
+                    continue
+                tally = marks[index]
+                if tally is None:
+                    tally = marks[index] = Tally()
+                assert isinstance(tally, Tally)
+                fresh = tally.add(at, items, amount, leaf)
+            if leaf.clock is not None and fresh:
+                started = started or set()
+                started.add(leaf.clock)
+        if started:
+            self._start(instance, started, at, known, items)
+        heappush(self._work, (self.ranks[instance.program.id], instance.number))
+
+    def _start(self, instance: Instance, clocks: set[int], at: Instant, known: Instant, items: Items) -> None:
+        """Start the clocks whose event happened just now, the inner ones first."""
+        for index in sorted(clocks, reverse=True):
+            clock = instance.program.clocks[index]
+            if isinstance(clock.of, Leaf):
+                happened = clock.of.first <= at <= window_of(clock.of, instance)[0]
+            else:
+                happened = evaluate(clock.of, instance, self.now)[0] == TRUE
+            if happened:
+                self._restart(instance, clock, known, items)
+
+    def _restart(self, instance: Instance, clock: Clock, known: Instant, items: Items) -> None:
+        """Let *clock* run from *known*, unless it runs for good.
+
+        A consequent's clock is fixed by detachment, an antecedent's by creation; the first start after that stays.
+        """
+        start = instance.starts[clock.index]
+        standing = instance.standing
+        fixed = standing is not State.NONE and (standing is not State.CONDITIONAL or not clock.of_consequent)
+        if known <= BEFORE_ALL or (fixed and start is not None):
+            return
+        if instance.suspended_at is not None:
+            instance.waiting = {**(instance.waiting or {}), clock.index: items}
+            return
+        marks = instance.marks
+        assert marks is not None
+        leaves = [instance.program.leaves[index] for index in clock.bounds]
+        late = [leaf for leaf in leaves if self._is_late(leaf, instance)]
+        instance.starts[clock.index] = (known, items)
+        if instance.shifts is not None:
+            instance.shifts = {end: by for end, by in instance.shifts.items() if end not in clock.ends} or None
+        for leaf in leaves:
+            mark = marks[leaf.index]
+            if leaf.negated and isinstance(mark, Tally):
+                mark.restart(known, leaf)
+            elif leaf in late:
+                # It came too late for the clock's last run and is early for this one: true since the clock restarts.
+                if isinstance(mark, Tally):
+                    mark.mark = (known, items)
+                else:
+                    marks[leaf.index] = (known, items)
+
+    @staticmethod
+    def _is_late(leaf: Leaf, instance: Instance) -> bool:
+        assert instance.marks is not None
+        mark = instance.marks[leaf.index]
+        hit = mark.mark if isinstance(mark, Tally) else mark
+        return not leaf.negated and hit is not None and hit[0] > window_of(leaf, instance)[0]
+
+    # -- reports that wait for an answer --------------------------------------------------------------------------
+
+    def expect(self, report: Report, until: Instant | None) -> None:
+        """Let an unsettled report wait where it would count; *until* is when silence settles it."""
+        for instance, leaf in self._touched(report):
+            if instance.unsettled is None:
+                instance.unsettled = {}
+            instance.unsettled.setdefault(leaf.index, []).append(report)
+            heappush(self._work, (self.ranks[instance.program.id], instance.number))
+        if until is not None:
+            self.silences.add(report.number)
+            self._push((until, SILENCE, report.number))
+
+    def disputed(self, report: Report) -> None:
+        """Judge anew where *report* would count; silence settles it no more."""
+        self.silences.discard(report.number)
+        for instance, _ in self._touched(report):
+            heappush(self._work, (self.ranks[instance.program.id], instance.number))
+
+    def settle(self, report: Report, known: Instant | None, items: Items) -> None:
+        """Take *report* from where it waits; if it holds, it is known since *known*."""
+        self.silences.discard(report.number)
+        for instance, leaf in self._touched(report):
+            waiting = instance.unsettled
+            if waiting is not None and leaf.index in waiting:
+                waiting[leaf.index] = [r for r in waiting[leaf.index] if r.number != report.number]
+                if not waiting[leaf.index]:
+                    del waiting[leaf.index]
+                if not waiting:
+                    instance.unsettled = None
+            heappush(self._work, (self.ranks[instance.program.id], instance.number))
+        if known is not None:
+            self.happened(report.event, report.attributes, report.at, known, items)
+
+    def _touched(self, report: Report) -> Iterator[tuple[Instance, Leaf]]:
+        for name, route in self.on_event.get(report.event, ()):
+            for instance in self.reached(name, report.event, route, report.attributes):
+                if instance.marks is not None:
+                    for leaf in route.leaves:
+                        if report.at >= leaf.first and leaf.counts_report(report.attributes):
+                            yield instance, leaf
+
+    def note_repeated(self, event: str, attributes: Mapping[str, str]) -> list[str]:
+        """Note a repeated report where it would have counted twice; return those commitments."""
+        noted = []
+        for name, route in self.on_event.get(event, ()):
+            for instance in self.reached(name, event, route, attributes):
+                if any(leaf.counts_report(attributes) for leaf in route.leaves):
+                    noted.append(instance.name)
+                    self.note(instance, "duplicate")
+        return noted
+
+    @staticmethod
+    def note(instance: Instance, word: str) -> None:
+        """Note *word* on an instance, once."""
+        if word not in instance.notes:
+            instance.notes = (*instance.notes, word)
+
+    # -- time -----------------------------------------------------------------------------------------------------
+
+    def due(self, before: Instant) -> "Iterator[int]":
+        """Let every deadline before the instant *before* pass, in order; yield the reports that silence settles.
+
+        Whoever iterates settles the report it is given before it asks for the next.
+        """
+        deadlines = self.deadlines
+        while deadlines and deadlines[0][0] < before:
+            last = deadlines[0][0]
+            self.now, self.stamp = last + 1, last
+            while deadlines and deadlines[0][0] == last:
+                _, kind, number = heappop(deadlines)
+                if kind == SILENCE:
+                    if number in self.silences:
+                        yield number
+                    continue
+                instance = self.instances[number]
+                if instance.due != last:
+                    continue
+                instance.due = None
+                if instance.state is State.PENDING:
+                    self.resume(instance, last + 1, instance.because)
+                else:
+                    heappush(self._work, (self.ranks[instance.program.id], number))
+            self.run()
+
+    def _is_live(self, deadline: tuple[Instant, int, int]) -> bool:
+        last, kind, number = deadline
+        return number in self.silences if kind == SILENCE else self.instances[number].due == last
+
+    def _schedule(self, instance: Instance, last: Instant | None) -> None:
+        if last is not None and last >= NEVER:
+            last = None
+        if last != instance.due:
+            instance.due = last
+            if last is not None:
+                self._push((last, INSTANCE, instance.number))
+
+    def _push(self, deadline: tuple[Instant, int, int]) -> None:
+        heappush(self.deadlines, deadline)
+        if len(self.deadlines) > self._crowded:
+            # Deadlines that no longer matter would otherwise stay until their time comes.
+            kept = [deadline for deadline in self.deadlines if self._is_live(deadline)]
+            heapify(kept)
+            self.deadlines = kept
+            self._crowded = 2 * len(kept) + _FEW
+
+    # -- states ---------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Judge everything that may have changed, until nothing moves; the deadline on top then still matters."""
+        work = self._work
+        while work:
+            number = heappop(work)[1]
+            while work and work[0][1] == number:
+                heappop(work)
+            self._judge(self.instances[number])
+        while self.deadlines and not self._is_live(self.deadlines[0]):
+            heappop(self.deadlines)
+
+    def _judge(self, instance: Instance) -> None:
+        state = instance.state
+        if state is State.NONE or state in TERMINAL or state is State.PENDING or instance.is_base:
+            return
+        if instance.program.timed:
+            self._start_by_time(instance)
+        if instance.standing is State.CONDITIONAL:
+            self._judge_conditional(instance)
+        if instance.standing is State.DETACHED and instance.state not in TERMINAL:
+            self._judge_detached(instance)
+
+    def _judge_conditional(self, instance: Instance) -> None:
+        program, now = instance.program, self.now
+        holds = evaluate(program.antecedent, instance, now)
+        if holds[0] == TRUE:
+            self.move(instance, Move.DETACH, holds[1], holds[2])
+            return
+        until = holds[1] if holds[0] == OPEN else NEVER
+        if instance.state is State.CONDITIONAL:
+            done = evaluate(program.consequent, instance, now)
+            if done[0] == TRUE:
+                self.move(instance, Move.SATISFY, done[1], done[2])
+                return
+            if done[0] == OPEN:
+                until = min(until, done[1])
+        if holds[0] == FALSE:
+            until = min(until, self._fail(instance, Move.EXPIRE, holds))
+        if instance.state not in TERMINAL:
+            self._schedule(instance, until)
+
+    def _judge_detached(self, instance: Instance) -> None:
+        done = evaluate(instance.program.consequent, instance, self.now)
+        if done[0] == TRUE:
+            self.move(instance, Move.SATISFY, done[1], done[2])
+            return
+        until = done[1] if done[0] == OPEN else self._fail(instance, Move.VIOLATE, done)
+        if instance.state not in TERMINAL:
+            self._schedule(instance, until)
+
+    def _fail(self, instance: Instance, move: Move, worst: Answer) -> Instant:
+        """Move an instance whose condition fails in the worst reading; return when time alone changes more."""
+        program = instance.program
+        node = program.antecedent if move is Move.EXPIRE else program.consequent
+        best = worst if instance.unsettled is None else evaluate(node, instance, self.now, BEST)
+        if best[0] == FALSE:
+            self.move(instance, move, best[1], best[2])
+        elif best[0] == TRUE:
+            answered = evaluate(node, instance, self.now, ANSWERED)
+            since = max(worst[1], best[1])
+            if answered[0] == TRUE:
+                self._wait(instance, Move.MISS_ANSWER, since, answered[2])
+            else:
+                disputes = [r for reports in (instance.unsettled or {}).values() for r in reports if r.item in best[2]]
+                since = max([since, *(r.disputed_at for r in disputes if r.disputed_at is not None)])
+                self._wait(instance, Move.MEET_DISPUTE, since, best[2])
+        return best[1] if best[0] == OPEN else NEVER
+
+    def _wait(self, instance: Instance, move: Move, since: Instant, items: Items) -> None:
+        if instance.state is not target(instance.state, move, instance.before):
+            instance.before = instance.standing
+            self.move(instance, move, since, items)
+
+    def _start_by_time(self, instance: Instance) -> None:
+        for clock in reversed(instance.program.timed):
+            if instance.starts[clock.index] is None:
+                holds = evaluate(clock.of, instance, self.now)
+                if holds[0] == TRUE:
+                    self._restart(instance, clock, holds[1], holds[2])
+
+    def move(self, instance: Instance, move: Move, since: Instant, items: Items) -> None:
+        """Make a move of the table and tell everyone who waits for it."""
+        before, after = instance.state, target(instance.state, move, instance.before)
+        known = max(since, self.stamp)
+        since = max(since, instance.floor)
+        instance.state, instance.since, instance.because = after, since, items
+        if after is State.CONDITIONAL or after is State.DETACHED:
+            instance.floor = since
+        name = instance.name
+        if self.log > BEFORE_ALL:
+            shown = None if since <= BEFORE_ALL else since
+            self.transitions.append(Transition(name, before.value, after.value, shown, self.log, items))
+        if after in TERMINAL:
+            instance.due = instance.offer = instance.suspended_at = instance.waiting = None
+            if after is not State.VIOLATED and not instance.is_base:
+                instance.marks, instance.unsettled = None, None
+        if move is not Move.RESUME and after is not State.PENDING:
+            self.tell(instance, "created" if move is Move.CREATE else after.value, since, known, items)
+        if after is State.DETACHED and move is Move.DETACH:
+            heappush(self._work, (self.ranks[instance.program.id], instance.number))
+
+    def tell(self, source: Instance, state: str, at: Instant, known: Instant, items: Items) -> None:
+        """Let everyone who waits for it know that *source* came into *state*."""
+        program = source.program
+        if known <= BEFORE_ALL or at <= BEFORE_ALL:
+            at = known = BEFORE_ALL
+        if self.past is not None:
+            self.past.append(Fact(at, known, items, state=state, commitment=program.id, value=source.value))
+        for name, wanted, route in self.on_state.get((state, program.id), ()):
+            self._hear(name, wanted, route, source.program.each, source.value, at, known, items)
+
+    def _hear(
+        self,
+        name: str,
+        wanted: str | None,
+        route: Route,
+        each: str | None,
+        value: str | None,
+        at: Instant,
+        known: Instant,
+        items: Items,
+    ) -> None:
+        """Let commitment *name* count a state of another; with the same ``each``, only the instance of that value."""
+        if wanted is not None and wanted != value:
+            return
+        listener = self.programs[name]
+        if wanted is None and each is not None and listener.each == each:
+            if value is None:
+                return
+            instance = self.values[name].get(value)
+            if instance is None:
+                instance = self.values[name][value] = self._new(listener, value)
+            hearing = [instance]
+        else:
+            hearing = self.all_of(name)
+        for instance in hearing:
+            self._count(instance, route, {}, at, known, items)
+
+    def create(self, instance: Instance, at: Instant, items: Items) -> None:
+        """Bring an instance into being."""
+        self.move(instance, Move.CREATE, at, items)
+        heappush(self._work, (self.ranks[instance.program.id], instance.number))
+
+    def suspend(self, instance: Instance, at: Instant, items: Items, last: Instant | None) -> None:
+        """Stop an instance's clocks; *last* is the last instant of a suspension that ends by itself."""
+        instance.before = instance.state
+        self.move(instance, Move.SUSPEND, at, items)
+        instance.suspended_at = at
+        self._schedule(instance, last)
+
+    def resume(self, instance: Instance, at: Instant, items: Items) -> None:
+        """Let the clocks run on: every end that was open moves by the time suspended."""
+        instance.shifts = self.shifts_at(instance, at)
+        waiting, instance.suspended_at, instance.waiting = instance.waiting, None, None
+        self._schedule(instance, None)
+        self.move(instance, Move.RESUME, at, items)
+        for index, started_by in (waiting or {}).items():
+            self._restart(instance, instance.program.clocks[index], at, started_by)
+        heappush(self._work, (self.ranks[instance.program.id], instance.number))
+
+    @staticmethod
+    def shifts_at(instance: Instance, at: Instant) -> dict[int, int] | None:
+        """Return how far each end would have moved if a suspended instance were resumed at *at*."""
+        since = instance.suspended_at
+        shifts = copy(instance.shifts) or {}
+        if since is not None:
+            for leaf in instance.program.leaves:
+                for end in leaf.ends:
+                    if since <= end_of(end, instance)[0] < NEVER:
+                        shifts[end.number] = shifts.get(end.number, 0) + at - since
+        return shifts or None
+
+    def remedies_of(self, instance: Instance) -> list[Instance]:
+        """Return the instances whose antecedent waits for the violation of *instance*."""
+        found = []
+        for name, wanted in self.remedies.get(instance.program.id, ()):
+            program = self.programs[name]
+            if wanted is not None and wanted != instance.value:
+                continue
+            if program.each is None:
+                found.append(self.bases[name])
+            elif program.each == instance.program.each and wanted is None:
+                other = self.values[name].get(instance.value or "")
+                found += [] if other is None else [other]
+            else:
+                found += self.values[name].values()
+        return [other for other in found if other.opened]
+
+

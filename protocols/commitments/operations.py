@@ -1,0 +1,131 @@
+"""What parties do to commitments: who may, from which state, and what it changes. Permission comes before the state."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from protocols.commitments.acts import Act, ActRefused
+from protocols.commitments.evaluation import BEST, TRUE, evaluate
+from protocols.commitments.instances import Instance
+from protocols.commitments.lifecycle import MAY, OPEN, TERMINAL, Move, Role, State, allows
+from protocols.commitments.machine import Machine
+
+Powers = Mapping[str, Collection[str]]
+
+WAIVED = "waived"
+
+
+def operate(machine: Machine, act: Act, parties: Collection[str], powers: Powers) -> None:
+    """Do what *act* says, or raise `ActRefused` and change nothing.
+
+    An act on a commitment with ``each`` is one on its base and all its instances, and is refused only if all that are
+    open refuse it.
+    """
+    move = Move(act.do)
+    instances = find(machine, act.commitment or "")
+    refusals: list[ActRefused] = []
+    willing: list[Instance] = []
+    for instance in instances:
+        try:
+            _judge(machine, instance, move, act, parties, powers)
+            willing.append(instance)
+        except ActRefused as refused:
+            refusals.append(refused)
+    alone = len(instances) == 1
+    if refusals and all(instance.is_base and not alone for instance in willing):
+        # The base speaks for instances to come, not for those that are here.
+        raise refusals[-1] if not instances[0].is_base or alone else refusals[_first_own(instances, willing)]
+    for instance in willing:
+        _do(machine, instance, move, act)
+
+
+def _first_own(instances: list[Instance], willing: list[Instance]) -> int:
+    return 0 if instances[0] in willing else 1
+
+
+def find(machine: Machine, name: str) -> list[Instance]:
+    """Return the instances that *name* stands for, the base first, or raise `ActRefused`."""
+    if name in machine.programs:
+        opened = [instance for instance in machine.values[name].values() if instance.opened]
+        return [machine.bases[name], *opened]
+    commitment, bracket, value = name.partition("[")
+    if bracket and value.endswith("]") and commitment in machine.programs:
+        instance = machine.values[commitment].get(value[:-1])
+        if instance is not None and instance.opened:
+            return [instance]
+    raise ActRefused("unknown_commitment", f"no commitment has the id {name!r}")
+
+
+def _judge(
+    machine: Machine, instance: Instance, move: Move, act: Act, parties: Collection[str], powers: Powers
+) -> None:
+    _permit(instance, move, act, powers)
+    name, state = instance.name, instance.state
+    if act.to is not None and act.to not in parties:
+        raise ActRefused("unknown_party", f"{act.to!r} is no party (parties: {', '.join(parties)})")
+    if not allows(state, move) or (state is State.VIOLATED and WAIVED in instance.notes):
+        if state in TERMINAL:
+            raise ActRefused("terminal_state", f"{name} is {state} and stays so")
+        raise ActRefused("wrong_state", f"{name} is {state}: no {move} from there")
+    if move is Move.CANCEL and instance.standing is State.CONDITIONAL and _is_given(machine, instance):
+        raise ActRefused("wrong_state", f"{name}: a report that nobody has settled would detach it")
+    if move is Move.DELEGATE and act.to == instance.debtor:
+        raise ActRefused("wrong_state", f"{act.to} is the debtor of {name} already")
+    if move is Move.SUSPEND and act.until is not None and act.until <= act.at:
+        raise ActRefused("wrong_state", f"{name}: the suspension would end before it begins")
+
+
+def _permit(instance: Instance, move: Move, act: Act, powers: Powers) -> None:
+    role = MAY[move]
+    allowed: Collection[str | None]
+    match role:
+        case Role.DEBTOR:
+            # What is created is the debtor's own signature under its own name, whoever owes it later.
+            allowed = (instance.program.debtor if move is Move.CREATE else instance.debtor,)
+        case Role.CREDITOR:
+            allowed = (instance.creditor,)
+        case Role.OFFERED:
+            allowed = (instance.offer,)
+        case Role.EMPOWERED:
+            allowed = powers.get(move.value, powers.get("suspend", ()))
+    if act.by not in allowed:
+        named = [name for name in allowed if name is not None]
+        raise ActRefused(
+            "not_allowed", f"{move} {instance.name} is for {role.value} ({', '.join(named) or 'nobody'}), not {act.by}"
+        )
+
+
+def _is_given(machine: Machine, instance: Instance) -> bool:
+    """Return whether the antecedent holds if every report so far does: then nobody may withdraw."""
+    if instance.is_base:
+        return False
+    seen = instance
+    if instance.state is State.PENDING:
+        seen = replace(instance, shifts=machine.shifts_at(instance, machine.now))
+    return evaluate(instance.program.antecedent, seen, machine.now, BEST)[0] == TRUE
+
+
+def _do(machine: Machine, instance: Instance, move: Move, act: Act) -> None:
+    at, items = machine.now, (act.item,)
+    match move:
+        case Move.CREATE:
+            if instance.is_base or instance.program.each is None:
+                instance.because = items
+            machine.create(instance, at, items)
+        case Move.DELEGATE:
+            instance.offer = act.to
+        case Move.ACCEPT:
+            instance.answerable = (*(n for n in instance.answerable if n not in (instance.debtor, act.by)), instance.debtor)
+            instance.debtor, instance.offer = act.by, None
+        case Move.ASSIGN:
+            instance.creditor = act.to or instance.creditor
+        case Move.SUSPEND:
+            machine.suspend(instance, at, items, None if act.until is None else act.until - 1)
+        case Move.RESUME:
+            machine.resume(instance, at, items)
+        case Move.RELEASE | Move.WAIVE if instance.state is State.VIOLATED:
+            machine.note(instance, WAIVED)
+            for remedy in machine.remedies_of(instance):
+                if remedy.state in OPEN:
+                    machine.move(remedy, Move.RELEASE, at, items)
+        case _:
+            machine.move(instance, move, at, items)

@@ -1,0 +1,10 @@
+"""This process's own clock: it dates what is sent and decides when to look; no rule ever reads it."""
+
+from time import time_ns
+
+from protocols.instants import Instant
+
+
+def utc_now() -> Instant:
+    """Return the machine's clock in microseconds since 1970."""
+    return time_ns() // 1000

@@ -33,7 +33,7 @@ def canonical(value: JSON) -> bytes:
     try:
         _refuse_unexact(value, DEEPEST)
         text = _encode(value)
-        if _BEYOND.search(text):
+        if not text.isascii() and _BEYOND.search(text):
             return rfc8785.dumps(value)
         return text.encode()
     except UnicodeEncodeError as error:

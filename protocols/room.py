@@ -213,9 +213,10 @@ class Room:
         """Return the ids of the commitments that options would create on agreement: theirs until then."""
         if self.ending is not None:
             return set()
-        options = [c.option for c in self.concord.candidates.values()] if self.concord is not None else []
-        status_quo = self.setting.opening.status_quo
-        return {terms.id for option in [*options, *([status_quo] if status_quo else [])] for terms in option.commitments}
+        options = [] if self.concord is None else [c.option for c in self.concord.candidates.values()]
+        if self.setting.opening.status_quo is not None:
+            options.append(self.setting.opening.status_quo)
+        return {terms.id for option in options for terms in option.commitments}
 
     def _open_terms_used(self, body: CreateCommitment, event: Event) -> list[Finding]:
         open_terms = [difference["term"] for difference in self.open_differences()]

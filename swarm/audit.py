@@ -18,7 +18,7 @@ from typing import Any
 
 from protocols.findings import Finding
 from protocols.instants import Instant, parse_instant
-from swarm.entry import parse_entry
+from swarm.entry import brief
 from swarm.errors import BadEntry, BadInput
 from swarm.identity import is_public_key
 from swarm.ledger.chain import Record
@@ -58,7 +58,7 @@ class AuditResult:
             "complete": self.complete,
             "covered_to": self.covered_to,
             "says_not": NOT_SAID[self.verdict],
-            **self.summary,
+            **(self.summary or NOTHING_REPLAYED),
             "findings": self.findings,
         }
 
@@ -67,6 +67,17 @@ class AuditResult:
         code = {"verified": 0, "failed": 1, "incomplete": 3}[self.verdict]
         return 4 if strict and code == 0 and self.unmet else code
 
+
+NOTHING_REPLAYED: dict[str, Any] = {
+    "room": None,
+    "outcome": None,
+    "reason": None,
+    "decision": None,
+    "divergences": [],
+    "untested": [],
+    "commitments": {},
+}
+"""The summary of a ledger whose very opening does not hold."""
 
 NOT_SAID = {
     "verified": "It does not say that what members said is true, nor that a key's holder is who the roster names.",
@@ -108,27 +119,28 @@ def audit(
         raise BadInput(f"--as-of: {error}") from None
     run = _Audit(Path(ledger), until)
     run.replay()
-    run.check_receipts([read_checkpoint(Path(receipt)) for receipt in receipts])
-    return run.conclude(pins)
+    return run.conclude(pins, [read_checkpoint(Path(receipt)) for receipt in receipts])
 
 
 class _Audit:
-    """One pass over one ledger."""
+    """One pass over one ledger; with *until*, a second one over what had happened by then."""
 
     def __init__(self, path: Path, until: Instant | None) -> None:
         self._path = path
         self._until = until
         self._reader = LedgerReader(path)
         self._fold: Fold | None = None
-        self._cut: Fold | None = None
         self._read = 0
+        self._after: int | None = None
+        """The first record that lies after *until*."""
         self._faults: list[Finding] = []
         self._notes: list[Finding] = []
+        self._first: dict[str, int] = {}
+        """For each member, the position of its first record."""
         self._covered: dict[str, int] = {}
         """For each member, the highest count whose head it signed and this ledger has."""
-        self._mismatched: list[tuple[int, int, str]] = []
+        self._denied: list[tuple[int, int, str]] = []
         """Entries that sign another head: position, count, member."""
-        self._checkpoints: list[Checkpoint] = []
 
     def replay(self) -> None:
         """Read, verify and fold every record; stop at the first line that is altered."""
@@ -144,128 +156,67 @@ class _Audit:
             self._notes.append(Finding("torn_tail", self._read + 1, "", "the file's last line was cut off"))
         if self._read == 0 and not self._faults:
             raise BadInput("the ledger holds no record: there is nothing to check", source=str(self._path))
-        if self._reader.checkpoint is not None:
-            self._checkpoints.append(self._reader.checkpoint)
 
     def _fault(self, code: str, position: int, text: str, who: str = "") -> None:
         self._faults.append(Finding(code, position, who, text))
 
     def _add(self, claimed: FileRecord) -> None:
-        position = self._read + 1
-        if claimed.position != position:
+        if claimed.position != self._read + 1:
             raise BadEntry("altered", f"it says it is at position {claimed.position}")
-        author = claimed.author
-        if claimed.entry:
-            author = parse_entry(claimed.payload).author
-        stored = Stored(position, claimed.stored, author, claimed.payload)
-        if self._fold is None:
-            self._fold = Fold.open(stored, self._reader.room, keep=False)
-            return
-        if author not in self._fold.names:
-            raise BadEntry("altered", f"{author} is not a member of this room")
-        if self._until is not None and self._cut is None:
-            self._cut_before(stored)
-        if self._fold.add(stored) is None:
-            raise BadEntry("altered", "it is another author's entry")
-        record = self._fold.last
-        if claimed.entry != (record.entry is not None):
-            raise BadEntry("altered", self._fold.room.findings[-1].text or "not in the form its bytes have")
-        self._note_seen(record)
+        stored = Stored(claimed.position, claimed.stored, claimed.author, claimed.payload)
+        fold = self._fold
+        if fold is None:
+            fold = self._fold = Fold.open(stored, self._reader.room, keep=False)
+        elif claimed.author not in fold.names:
+            raise BadEntry("altered", f"{brief(claimed.author)} is not a member of this room")
+        elif fold.add(stored) is None:
+            raise BadEntry("altered", "its bytes are another author's entry")
+        record = fold.last
+        if claimed.entry and record.entry is None:
+            finding = fold.room.findings[-1]
+            raise BadEntry(finding.code, finding.text)
+        if not claimed.entry and record.entry is not None:
+            raise BadEntry("altered", "kept as raw bytes, though they are an entry of this room")
+        self._first.setdefault(fold.names[record.author], record.position)
+        self._note_seen(fold, record)
+        if self._until is not None and self._after is None and fold.room.calendar.promised(fold.room.at) > self._until:
+            self._after = record.position
 
-    def _cut_before(self, stored: Stored) -> None:
-        """Keep a copy of the state before the first record that *as_of* has not seen."""
-        import copy
-
-        assert self._fold is not None and self._until is not None
-        at = max(self._fold.chain.at, stored.stored)
-        if self._fold.room.calendar.promised(at) > self._until:
-            self._cut = copy.deepcopy(self._fold)
-
-    def _note_seen(self, record: Record) -> None:
-        entry, fold = record.entry, self._fold
-        if entry is None or fold is None:
+    def _note_seen(self, fold: Fold, record: Record) -> None:
+        entry = record.entry
+        if entry is None:
             return
         name = fold.names[record.author]
-        heads = fold.chain.heads
-        if entry.seen_count < record.position and heads[entry.seen_count] == entry.seen_head:
+        if entry.seen_count < record.position and fold.chain.heads[entry.seen_count] == entry.seen_head:
             self._covered[name] = max(self._covered.get(name, 0), entry.seen_count)
         else:
-            self._mismatched.append((record.position, entry.seen_count, name))
+            self._denied.append((record.position, entry.seen_count, name))
 
     # -- beyond single records ------------------------------------------------------------------------------------
 
-    def check_receipts(self, receipts: Sequence[Checkpoint]) -> None:
-        """Hold the closing checkpoint and members' receipts against the replayed log."""
-        for checkpoint in [*self._checkpoints, *receipts]:
-            self._check(checkpoint)
-
-    def _check(self, checkpoint: Checkpoint) -> None:
-        fold = self._fold
-        if fold is None or self._faults:
-            return
-        heads = fold.chain.heads
-        closing = checkpoint is self._reader.checkpoint
-        problem = None
-        if checkpoint.room != self._reader.room:
-            problem = f"a checkpoint of the room {checkpoint.room}"
-        elif not checkpoint.is_signed():
-            problem = f"a checkpoint whose signature is not that of {checkpoint.by}"
-        elif closing and checkpoint.count != self._read:
-            problem = f"the closing checkpoint is over {checkpoint.count} records, the file has {self._read}"
-        elif checkpoint.count >= len(heads):
-            problem = f"{self._name(checkpoint.by)} has signed {checkpoint.count} records, the file has {self._read}"
-        elif heads[checkpoint.count] != checkpoint.head:
-            first = min(self._confirmed(), checkpoint.count) + 1
-            problem = f"records {first} to {checkpoint.count} are not what {self._name(checkpoint.by)} signed"
-            self._fault("checkpoint_mismatch", first, problem)
-            return
-        if problem is not None:
-            self._fault("checkpoint_mismatch", min(checkpoint.count, self._read), problem)
-        elif not closing and checkpoint.by in fold.names:
-            name = fold.names[checkpoint.by]
-            self._covered[name] = max(self._covered.get(name, 0), checkpoint.count)
-
-    def _name(self, key: str) -> str:
-        return self._fold.names.get(key, key) if self._fold is not None else key
-
-    def _confirmed(self) -> int:
-        return max(self._covered.values(), default=0)
-
-    def _check_heads(self) -> None:
-        """Judge entries that sign another head: a later one of another member that signs this log's clears the log."""
-        for position, count, name in self._mismatched:
-            others = [seen for member, seen in self._covered.items() if member != name and seen >= count]
-            if not others:
-                first = min(self._confirmed(), count) + 1
-                text = f"records {first} to {count} are not in the order or at the times that {name} signed"
-                self._fault("altered", first, f"{text} (at {position})", name)
-
-    def conclude(self, pins: Mapping[str, str] | None) -> AuditResult:
-        """Return the verdict."""
-        fold = self._fold
+    def conclude(self, pins: Mapping[str, str] | None, receipts: Sequence[Checkpoint]) -> AuditResult:
+        """Hold what members signed of each other's records against the whole log, and return the verdict."""
+        fold, closing = self._fold, self._reader.checkpoint
         members = {} if fold is None else {name: key for key, name in fold.names.items()}
-        if not self._faults:
+        if fold is not None and not self._faults:
+            for receipt in receipts:
+                self._check_receipt(fold, receipt)
             self._check_heads()
+            if closing is not None and not self._faults:
+                self._check_closing(fold, closing)
         if pins is not None and fold is not None:
             self._check_pins(pins, members)
-        exporter = self._reader.checkpoint.by if self._reader.checkpoint is not None else ""
+        exporter = closing.by if closing is not None else ""
         covered_to = max((c for name, c in self._covered.items() if members.get(name) != exporter), default=0)
         complete = fold is not None and not self._faults and self._complete(fold, covered_to)
         if not self._faults:
             self._note_limits(pins, complete, covered_to)
-        verdict = "failed" if self._faults else "verified" if complete and pins is not None else "incomplete"
-        if self._reader.torn and verdict == "verified":
-            verdict = "incomplete"
-        shown = self._cut or fold
-        summary: dict[str, Any] = {}
-        if shown is not None:
-            if self._until is not None:
-                _advance(shown, self._until)
-            summary = summary_of(shown.room)
-        own = [finding.plain() for finding in [*self._faults, *self._notes]]
+        shown = self._as_of(fold)
+        summary: dict[str, Any] = {} if shown is None else summary_of(shown.room)
+        own = [finding.plain() for finding in [*sorted(self._faults, key=lambda f: f.position), *self._notes]]
         return AuditResult(
             path=str(self._path),
-            verdict=verdict,
+            verdict="failed" if self._faults else "verified" if complete and pins is not None else "incomplete",
             entries=self._read,
             members=members,
             pinned=pins is not None,
@@ -276,12 +227,64 @@ class _Audit:
             unmet=_unmet(shown),
         )
 
+    def _check_receipt(self, fold: Fold, receipt: Checkpoint) -> None:
+        who = fold.names.get(receipt.by, receipt.by)
+        if receipt.room != fold.chain.room:
+            text = f"the receipt of {who} is one of the room {brief(receipt.room)}; this ledger is of {fold.chain.room}"
+            raise BadInput(text, source=str(self._path))
+        if not receipt.is_signed():
+            raise BadInput(f"the signature under the receipt is not that of {who}", source=str(self._path))
+        if receipt.count > self._read:
+            text = f"{who} has signed {receipt.count} records, the file has {self._read}"
+            self._fault("checkpoint_mismatch", self._read + 1, text)
+        elif fold.chain.heads[receipt.count] != receipt.head:
+            self._fault_in_range("checkpoint_mismatch", receipt.count, who)
+        elif receipt.by in fold.names:
+            self._covered[who] = max(self._covered.get(who, 0), receipt.count)
+
+    def _check_heads(self) -> None:
+        """Judge entries that sign another head: either their author lies, or the log is not the one it saw.
+
+        A head stands for every record up to it. So whoever signs this log's at that place or later vouches for it
+        there: the author itself, or at least as many others as deny it. What nobody vouches for is held against the
+        log.
+        """
+        deniers = {name for _, _, name in self._denied}
+        for position, count, name in self._denied:
+            # The entry itself stands at its position, whatever it claims to have seen beyond.
+            at = min(count, position)
+            vouching = {member for member, covered in self._covered.items() if covered >= at}
+            if name not in vouching and len(vouching) < len(deniers - vouching):
+                self._fault_in_range("altered", min(count, position - 1), name, f" (at {position})")
+
+    def _fault_in_range(self, code: str, last: int, who: str, where: str = "") -> None:
+        """Say that of the records that no signature confirms, up to *last*, one is not as it was signed."""
+        confirmed = max((c for c in self._covered.values() if c < last), default=0)
+        which = f"record {last} is" if confirmed + 1 >= last else f"records {confirmed + 1} to {last} are"
+        self._fault(code, min(confirmed + 1, last), f"{which} not what {who} signed, or at other times{where}", who)
+
+    def _check_closing(self, fold: Fold, closing: Checkpoint) -> None:
+        who = fold.names.get(closing.by, closing.by)
+        problem = None
+        if closing.room != fold.chain.room:
+            problem = f"the closing checkpoint is one of the room {brief(closing.room)}"
+        elif not closing.is_signed():
+            problem = f"the signature under the closing checkpoint is not that of {who}"
+        elif closing.count != self._read:
+            problem = f"the closing checkpoint is over {closing.count} records, the file has {self._read}"
+        elif fold.chain.head != closing.head:
+            self._fault_in_range("checkpoint_mismatch", closing.count, who)
+        if problem is not None:
+            self._fault("checkpoint_mismatch", min(closing.count, self._read) + 1, problem)
+
     def _check_pins(self, pins: Mapping[str, str], members: Mapping[str, str]) -> None:
         for name, key in members.items():
+            # One who never spoke is named by the opening.
+            first = self._first.get(name, 1)
             if name not in pins:
-                self._fault("key_mismatch", 1, f"{name} is not in the roster given", name)
+                self._fault("key_mismatch", first, f"{name} is not in the roster given", name)
             elif pins[name] != key:
-                self._fault("key_mismatch", 1, f"{name} speaks with {key}, the roster pins {pins[name]}", name)
+                self._fault("key_mismatch", first, f"{name} speaks with {key}, the roster pins {pins[name]}", name)
         for name in pins.keys() - members.keys():
             self._fault("key_mismatch", 1, f"the roster given has {name}, this room has not", name)
 
@@ -301,11 +304,31 @@ class _Audit:
             text = f"records {covered_to + 1} to {self._read} rest on their authors and the exporter alone"
             self._notes.append(Finding("uncovered", covered_to + 1, "", text))
 
+    # -- as of ----------------------------------------------------------------------------------------------------
 
-def _advance(fold: Fold, until: Instant) -> None:
-    tracker = fold.room.tracker
-    if tracker is not None and until > fold.room.calendar.promised(fold.room.at):
-        tracker.advance(until)
+    def _as_of(self, whole: Fold | None) -> Fold | None:
+        """Return the fold to show: the whole, or of the records before *until*, with the promises' time moved there."""
+        if whole is None or self._until is None:
+            return whole
+        shown = whole if self._after is None else self._up_to(self._after)
+        tracker = shown.room.tracker
+        if tracker is not None and self._until > shown.room.calendar.promised(shown.room.at):
+            tracker.advance(self._until)
+        return shown
+
+    def _up_to(self, after: int) -> Fold:
+        """Fold again what stands before position *after*, at the least the opening; it was verified before."""
+        fold: Fold | None = None
+        for claimed in LedgerReader(self._path):
+            stored = Stored(claimed.position, claimed.stored, claimed.author, claimed.payload)
+            if fold is None:
+                fold = Fold.open(stored, self._reader.room, keep=False)
+            elif claimed.position >= after:
+                break
+            else:
+                fold.add(stored)
+        assert fold is not None
+        return fold
 
 
 def _unmet(fold: Fold | None) -> list[str]:

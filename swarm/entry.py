@@ -10,10 +10,11 @@ import json
 import re
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NoReturn
 
 from protocols.canonical import DEEPEST, LARGEST_INTEGER, canonical
 from protocols.instants import Instant, format_instant, parse_wire_instant
+from swarm import base64url
 from swarm.errors import BadEntry
 from swarm.identity import Identity, verify
 from swarm.log.port import MAX_PAYLOAD_BYTES
@@ -21,12 +22,19 @@ from swarm.log.port import MAX_PAYLOAD_BYTES
 DOMAIN = b"swarm/entry/1"
 VERSION = 1
 _REQUIRED = frozenset({"author", "body", "n", "prev", "room", "seen", "sent", "sig", "v"})
-_COSTS = {"tokens_in", "tokens_out", "calls"}
+_SEEN = frozenset({"count", "head"})
+_COSTS = frozenset({"tokens_in", "tokens_out", "calls"})
 _HEX = re.compile(r"[0-9a-f]{64}")
-_SIGNATURE = re.compile(r"[A-Za-z0-9_-]{86}")
+_SECONDS = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,9})?")
+# The last of the 86 characters carries two bits; with others in it, one signature would have many texts.
+SIGNATURE = re.compile(r"[A-Za-z0-9_-]{85}[AQgw]")
+"""The 64 bytes of a signature in base64url."""
 _SUFFIX = b'","v":1}'
 _SIG_LENGTH = 86
 _CUT = len(b',"sig":"') + _SIG_LENGTH + len(_SUFFIX)
+_LONGEST_DIGITS = len(str(LARGEST_INTEGER)) + 1
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}]', re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _decode = json.JSONDecoder().decode
 
 
@@ -79,9 +87,11 @@ def sign_entry(
         "v": VERSION,
     }
     if cost:
+        if not _is_cost(cost):
+            raise ValueError(f"cost: {_COST_FORM}")
         plain["cost"] = cost
     unsigned = canonical(plain)
-    signature = base64.urlsafe_b64encode(identity.sign(DOMAIN, unsigned)).rstrip(b"=")
+    signature = base64url.encode(identity.sign(DOMAIN, unsigned)).encode()
     payload = unsigned[: -len(b',"v":1}')] + b',"sig":"' + signature + _SUFFIX
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise ValueError(f"the entry has {len(payload)} bytes; at most {MAX_PAYLOAD_BYTES} can be said at once")
@@ -92,83 +102,121 @@ def sign_entry(
 def parse_entry(payload: bytes) -> Entry:
     """Return the entry whose bytes *payload* are, its signature not yet verified, or raise `BadEntry`.
 
-    Checked in this order: size, strict JSON (UTF-8, no duplicate keys, no number beyond an integer), canonical form,
-    envelope.
+    Checked in this order: size, depth, strict JSON (UTF-8, no duplicate keys, no NaN, no lone surrogate), canonical
+    form (no number beyond an integer), envelope. The code is the same in every process, however deep its stack.
     """
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise BadEntry("too_large", f"{len(payload)} bytes; an entry has at most {MAX_PAYLOAD_BYTES}")
-    plain = _strict(payload)
+    try:
+        plain = _decode(payload.decode("utf-8"))
+        # A repeated key is lost in decoding, so bytes that come back the same hold none.
+        same = canonical(plain) == payload
+    except (ValueError, RecursionError):
+        same = False
+    if not same:
+        _refuse(payload)
+    if type(plain) is not dict:
+        raise BadEntry("bad_envelope", "an entry is a JSON object")
     return _envelope(plain, payload)
 
 
-def _strict(payload: bytes) -> dict[str, Any]:
+def _refuse(payload: bytes) -> NoReturn:
+    """Raise `BadEntry` with the first reason why *payload* is not canonical JSON."""
     try:
-        plain = _decode(payload.decode("utf-8"))
-        if type(plain) is not dict:
-            raise BadEntry("not_json", "an entry is a JSON object")
-        # A repeated key is lost in decoding, so bytes that come back the same hold none.
-        if canonical(plain) == payload:
-            return plain
-    except RecursionError:
-        raise BadEntry("too_deep", f"nested deeper than {DEEPEST}") from None
+        text = payload.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadEntry("not_json", f"not UTF-8: {error.reason} at byte {error.start}") from None
+    if _nesting(text) > DEEPEST:
+        raise BadEntry("too_deep", f"nested deeper than {DEEPEST}")
+    found: dict[str, str] = {}
+
+    def constant(name: str) -> int:
+        found["not_json"] = f"{name} is no JSON"
+        return 0
+
+    def fraction(number: str) -> int:
+        found["not_canonical"] = f"the number {brief(number)} is no integer; amounts are decimal strings"
+        return 0
+
+    def integer(digits: str) -> int:
+        # Python refuses to read very long ones, where the limit is a setting of the process.
+        if len(digits) > _LONGEST_DIGITS or abs(int(digits)) > LARGEST_INTEGER:
+            found["not_canonical"] = f"the integer {brief(digits)} is beyond ±(2^53−1)"
+        return 0
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        plain = dict(pairs)
+        if len(plain) < len(pairs):
+            found["duplicate_key"] = "one object holds a key twice"
+        return plain
+
+    decoder = json.JSONDecoder(
+        parse_constant=constant, parse_float=fraction, parse_int=integer, object_pairs_hook=object_of
+    )
+    try:
+        plain = decoder.decode(text)
     except ValueError as error:
-        raise BadEntry(_code_of(error), str(error)) from None
-    if _repeats_a_key(payload):
-        raise BadEntry("duplicate_key", "one object holds a key twice")
+        raise BadEntry("not_json", str(error)) from None
+    if _SURROGATE.search(json.dumps(plain, ensure_ascii=False)):
+        found["not_json"] = "text holds a lone surrogate, which has no UTF-8 form"
+    for code in ("not_json", "duplicate_key", "not_canonical"):
+        if code in found:
+            raise BadEntry(code, found[code])
     raise BadEntry("not_canonical", "the bytes are not the canonical form (RFC 8785) of what they say")
 
 
-def _code_of(error: ValueError) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return "not_json"
-    return "too_deep" if "nested deeper" in str(error) else "not_canonical"
+def _nesting(text: str) -> int:
+    depth = deepest = 0
+    for token in _TOKENS.findall(text):
+        if token in ("{", "["):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token in ("}", "]"):
+            depth -= 1
+    return deepest
 
 
-def _repeats_a_key(payload: bytes) -> bool:
-    repeated = False
+def brief(text: str, longest: int = 80) -> str:
+    """Return *text* cut to *longest* characters: what anybody may write must not fill what we say about it."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
-    def notice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal repeated
-        repeated = repeated or len({key for key, _ in pairs}) < len(pairs)
-        return {}
 
-    json.JSONDecoder(object_pairs_hook=notice).decode(payload.decode("utf-8"))
-    return repeated
+_COST_FORM = "tokens_in, tokens_out, calls as integers, model as text, seconds as decimal text"
 
 
 def _envelope(plain: dict[str, Any], payload: bytes) -> Entry:
     keys = plain.keys()
     if not keys >= _REQUIRED or not keys <= _REQUIRED | {"cost"}:
-        odd = sorted((keys ^ _REQUIRED) - {"cost"})
-        raise BadEntry("bad_envelope", f"an entry has exactly {', '.join(sorted(_REQUIRED))}; look at {', '.join(odd)}")
+        odd = brief(", ".join(sorted((keys ^ _REQUIRED) - {"cost"})[:8]))
+        raise BadEntry("bad_envelope", f"an entry has exactly {', '.join(sorted(_REQUIRED))}; look at {odd}")
     seen = plain["seen"]
     problem = None
     if type(plain["v"]) is not int or plain["v"] != VERSION:
         problem = f"v: only version {VERSION} is known"
     elif type(plain["room"]) is not str or type(plain["author"]) is not str:
         problem = "room and author are text"
-    elif type(plain["n"]) is not int or not 1 <= plain["n"] <= LARGEST_INTEGER:
+    elif type(plain["n"]) is not int or plain["n"] < 1:
         problem = "n: a counter from 1"
     elif not (plain["prev"] is None or _is_hex(plain["prev"])):
         problem = "prev: an id, or null"
-    elif type(seen) is not dict or seen.keys() != {"count", "head"}:
+    elif type(seen) is not dict or seen.keys() != _SEEN:
         problem = "seen: count and head"
-    elif type(seen["count"]) is not int or not 0 <= seen["count"] <= LARGEST_INTEGER or not _is_hex(seen["head"]):
+    elif type(seen["count"]) is not int or seen["count"] < 0 or not _is_hex(seen["head"]):
         problem = "seen: a count and a head"
     elif type(plain["body"]) is not dict or type(plain["body"].get("kind")) is not str:
         problem = "body: an object with its kind"
-    elif type(plain["sig"]) is not str or _SIGNATURE.fullmatch(plain["sig"]) is None:
-        problem = "sig: 86 characters of base64url"
+    elif type(plain["sent"]) is not str:
+        problem = "sent: a time as text"
+    elif type(plain["sig"]) is not str or SIGNATURE.fullmatch(plain["sig"]) is None:
+        problem = "sig: 64 bytes as 86 characters of base64url"
     elif "cost" in plain and not _is_cost(plain["cost"]):
-        problem = "cost: tokens_in, tokens_out, calls as integers, model as text, seconds as decimal text"
+        problem = f"cost: {_COST_FORM}"
     if problem is not None:
         raise BadEntry("bad_envelope", problem)
     try:
         sent = parse_wire_instant(plain["sent"])
-    except (TypeError, ValueError) as error:
-        raise BadEntry("bad_envelope", f"sent: {error}") from None
+    except ValueError as error:
+        raise BadEntry("bad_envelope", f"sent: {brief(str(error))}") from None
     return Entry(
         plain["room"],
         plain["author"],
@@ -191,13 +239,19 @@ def _is_hex(value: Any) -> bool:
 def _is_cost(value: Any) -> bool:
     if type(value) is not dict or not value or not value.keys() <= _COSTS | {"model", "seconds"}:
         return False
-    counts = [value[key] for key in _COSTS & value.keys()]
-    texts = [value[key] for key in ("model", "seconds") if key in value]
-    return all(type(c) is int and c >= 0 for c in counts) and all(type(t) is str and len(t) <= 200 for t in texts)
+    model, seconds = value.get("model", ""), value.get("seconds", "0")
+    return (
+        all(type(value[key]) is int and value[key] >= 0 for key in _COSTS & value.keys())
+        and type(model) is str
+        and len(model) <= 200
+        and type(seconds) is str
+        and _SECONDS.fullmatch(seconds) is not None
+    )
 
 
 def is_signed(entry: Entry) -> bool:
     """Tell whether the entry's signature is its author's over the rest of its bytes."""
     payload = entry.payload
+    # Their form was checked (see `SIGNATURE`), so the library's lenient decoder is strict here.
     signature = base64.urlsafe_b64decode(payload[-len(_SUFFIX) - _SIG_LENGTH : -len(_SUFFIX)] + b"==")
     return verify(entry.author, DOMAIN, payload[:-_CUT] + b',"v":1}', signature)

@@ -1,8 +1,10 @@
 """Finding a mind that the user wrote: ``package.module:Class``."""
 
 import importlib
+import inspect
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +15,49 @@ from swarm.errors import BadInput
 def instantiate(name: str, arguments: Mapping[str, Any], folder: str | None = None) -> Agent:
     """Import the class *name* and call it with *arguments*; raise `BadInput` saying what failed.
 
-    *folder* is searched after the import path, so that a class beside the scenario is found.
+    *folder* is searched after the import path, so that a class beside the scenario is found. What the class prints
+    meanwhile goes to stderr: stdout is for results.
     """
+    with redirect_stdout(sys.stderr):
+        kind = _find(name, folder or str(Path.cwd()))
+        try:
+            return kind(**arguments)
+        except BaseException as error:
+            _let_interrupts_pass(error)
+            raise BadInput(f"agent {name}: {_named(error)}; look at its args ({_taken_by(kind)})") from error
+
+
+def _find(name: str, folder: str) -> type[Agent]:
     module_name, _, class_name = name.partition(":")
-    here = folder or str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
+    if folder not in sys.path:
+        sys.path.append(folder)
     try:
-        kind = getattr(importlib.import_module(module_name), class_name)
+        module = importlib.import_module(module_name)
     except ImportError as error:
-        raise BadInput(f"agent {name}: {error}; it must be importable from here or installed") from None
-    except AttributeError:
-        raise BadInput(f"agent {name}: the module {module_name} has no {class_name}") from None
-    except Exception as error:
-        raise BadInput(f"agent {name}: importing it failed: {type(error).__name__}: {error}") from error
+        raise BadInput(f"agent {name}: {error}; it must be importable from {folder} or installed") from None
+    except BaseException as error:
+        _let_interrupts_pass(error)
+        raise BadInput(f"agent {name}: importing it failed: {_named(error)}") from error
+    kind = getattr(module, class_name, None)
+    if kind is None:
+        raise BadInput(f"agent {name}: the module {module_name} has no {class_name}")
     if not (isinstance(kind, type) and issubclass(kind, Agent)):
         raise BadInput(f"agent {name}: it must be a subclass of agents.Agent")
+    return kind
+
+
+def _let_interrupts_pass(error: BaseException) -> None:
+    """Raise *error* again unless it is the user's code's: an exit or a stop that it asks for ends no run of ours."""
+    if not isinstance(error, Exception | SystemExit):
+        raise error
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def _taken_by(kind: type[Agent]) -> str:
     try:
-        return kind(**arguments)
-    except Exception as error:
-        raise BadInput(f"agent {name}: {type(error).__name__}: {error}; look at its args") from error
+        return f"it takes {inspect.signature(kind)}"
+    except (TypeError, ValueError):
+        return "its signature cannot be told"

@@ -2,7 +2,7 @@
 
 The line holds the room's name, the opener's key, the server, the member's own key (a seed, or the path of a key file),
 its private part of the scenario, and where its outbox is. Nothing secret is in the arguments or the environment. The
-input stays open for as long as the parent lives; when it closes, so does this process.
+input stays open for as long as the parent lives; when it closes, so does this process, and what it started with it.
 """
 
 import asyncio
@@ -13,23 +13,21 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from time import time_ns
 from typing import Any, NoReturn
 
-from swarm.errors import BadInput, SwarmError, WireError
+from swarm.clock import utc_now
+from swarm.errors import BadInput, SwarmError
 from swarm.identity import Identity
 from swarm.log.jetstream import JetStreamLog
 from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
+from swarm.processes import EXIT_BAD_INPUT, EXIT_CLOCK, EXIT_OK, EXIT_SECOND, EXIT_STOPPED
 from swarm.replica import Replica
 from swarm.scenario import make_agent
-from swarm.seat import Seat
+from swarm.seat import ClockApart, Seat
+from swarm.speaker import SecondProcess
+from swarm.text import visible
 
-EXIT_OK, EXIT_BAD_INPUT, EXIT_STOPPED = 0, 2, 3
-
-
-def utc_now() -> int:
-    """Return this machine's clock in microseconds: it dates what is sent and decides when to look."""
-    return time_ns() // 1000
+CONNECT_TIMEOUT_S = 30.0
 
 
 async def sit(config: dict[str, Any]) -> None:
@@ -39,9 +37,11 @@ async def sit(config: dict[str, Any]) -> None:
     agent = make_agent(config["agent"])
     outbox: Outbox = FileOutbox(Path(config["outbox"])) if config.get("outbox") else MemoryOutbox()
     login = identity if config.get("login") else None
-    async with await JetStreamLog.connect(config["server"], identity=login, name=f"swarm-{config['name']}") as log:
+    async with await JetStreamLog.connect(
+        config["server"], identity=login, name=f"swarm-{config['name']}", timeout_s=CONNECT_TIMEOUT_S
+    ) as log:
         replica = Replica(log, config["room"], config["opener"], utc_now, keep=False)
-        await replica.open(timeout_s=30.0)
+        await replica.open(timeout_s=CONNECT_TIMEOUT_S)
         following = asyncio.create_task(replica.follow())
         seat = asyncio.create_task(Seat(identity, agent, replica, outbox, utc_now).run())
         try:
@@ -57,20 +57,33 @@ async def sit(config: dict[str, Any]) -> None:
 
 
 def _die_with_parent() -> None:
-    """End this process when its input closes, whatever its threads are doing."""
+    """End this process when its input closes, whatever its other threads are doing."""
 
     def watch() -> None:
         with contextlib.suppress(OSError):
             while os.read(0, 1024):
                 pass
-        os._exit(EXIT_STOPPED)
+        _end(EXIT_STOPPED)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
+def _end(code: int) -> NoReturn:
+    """End at once: a mind's thread may still hang, and nothing is left to save. Its own children go too."""
+    with contextlib.suppress(OSError):
+        if os.getpgrp() == os.getpid():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.killpg(0, signal.SIGTERM)
+    os._exit(code)
+
+
 def main() -> NoReturn:
-    """Read the line, take the seat, and end with a code: 0 done, 2 bad input, 3 stopped (the reason on stderr)."""
+    """Read the line, take the seat, and end with a code of `swarm.processes`; why it stopped is on stderr.
+
+    What a mind prints goes to stderr too: the parent's stdout is for results.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)
     line = b""
     while not line.endswith(b"\n"):
         read = os.read(0, 65536)
@@ -83,17 +96,22 @@ def main() -> NoReturn:
     try:
         asyncio.run(sit(config))
     except BadInput as error:
-        code = _complain(config, EXIT_BAD_INPUT, str(error))
-    except (SwarmError, WireError) as error:
-        code = _complain(config, EXIT_STOPPED, str(error))
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # A mind's thread may still hang; nothing is left to save.
-    os._exit(code)
+        code = _complain(config, EXIT_BAD_INPUT, error)
+    except SecondProcess as error:
+        code = _complain(config, EXIT_SECOND, error)
+    except ClockApart as error:
+        code = _complain(config, EXIT_CLOCK, error)
+    except SwarmError as error:
+        code = _complain(config, EXIT_STOPPED, error)
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    _end(code)
 
 
-def _complain(config: dict[str, Any], code: int, text: str) -> int:
-    print(f"{config.get('name', 'member')}: {text}", file=sys.stderr)
+def _complain(config: dict[str, Any], code: int, error: SwarmError) -> int:
+    with contextlib.suppress(OSError):
+        print(f"{visible(config.get('name', 'member'))}: {visible(str(error))}", file=sys.stderr)
     return code
 
 

@@ -1,21 +1,28 @@
 """Asking a mind: one duty in, one body to say out, checked by the same rules that everybody applies to it.
 
-An agent that raises, takes too long or answers outside the model yields a `Excused` with the reason; its peer says
-that, and the others go on.
+An agent that raises, takes too long or answers outside the model yields an `Excused` with the reason; its peer says
+that, and the others go on. A mind of the user's runs in threads of its own, on copies of what it is asked, so that
+whatever it does its peer goes on keeping time.
 """
 
 import asyncio
+import copy
 import inspect
+import logging
 import os
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
 
-from agents.agent import Agent, NoAnswer, Performed, Proposed, Ratified, Scored, Watch
+from agents.agent import Agent, NoAnswer, Performed, Proposed, Ratified, Scored
+from agents.scripted import Scripted
+from agents.utility import UtilityMind
 from protocols.accord.messages import Interpretations, Readings, Settle, Settlement
-from protocols.bodies import first_problem
+from protocols.bodies import first_problem, parse_body
+from protocols.commitments.messages import COMMITMENT_BODIES
 from protocols.concord.messages import (
     BallotContent,
     Improve,
@@ -31,7 +38,7 @@ from protocols.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
-    PerformDuty,
+    JoinDuty,
     ProposeDuty,
     QuoteDuty,
     RatifyDuty,
@@ -41,32 +48,128 @@ from protocols.duties import (
 )
 from protocols.machine import Refused
 from protocols.message import Message
+from protocols.messages import Join, Manifest
 from protocols.room import Room
 from swarm.identity import Identity
 from swarm.sealing import open_box, seal
 
+_log = logging.getLogger(__name__)
+
 LONGEST_REASON = 500
+STUCK_S = 1.0
+"""How long a mind's own event loop may take to show that a call which timed out has not stopped it."""
+NEVER_WAIT = (Scripted, UtilityMind)
+"""Minds of ours, which answer at once and touch nothing: they are asked directly."""
 
 
 class Excused(Exception):
     """The mind gave no usable answer; the text says why, for the record."""
 
+    def __init__(self, because: str) -> None:
+        """Keep *because* as it can stand in an entry: cut, and nothing in it that has no UTF-8 form."""
+        text = because[:LONGEST_REASON].encode("utf-8", "backslashreplace").decode()
+        super().__init__(text or "no reason given")
 
-async def ask(agent: Agent, duty: Duty, timeout_s: float, watch: Watch | None = None) -> Any:
-    """Return the agent's raw answer to *duty*, or raise `Excused`."""
-    method = getattr(agent, duty.act)
-    arguments = (duty, watch) if isinstance(duty, PerformDuty) else (duty,)
+
+class Mind:
+    """An agent, asked so that neither its errors nor its waiting become its peer's. `close` it when it is done with."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._direct = type(agent) in NEVER_WAIT
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._in_doubt = False
+
+    async def ask(self, act: str, timeout_s: float, *arguments: Any) -> Any:
+        """Return what the agent's method *act* returns within *timeout_s*, unchecked, or raise `Excused`."""
+        method = getattr(self._agent, act)
+        limit = asyncio.timeout(timeout_s)
+        try:
+            if self._direct:
+                answer = method(*arguments)
+                return await answer if inspect.isawaitable(answer) else answer
+            arguments = tuple(copy.deepcopy(a) if isinstance(a, Message) else a for a in arguments)
+            async with limit:
+                return await self._apart(method, arguments)
+        except NoAnswer as reason:
+            raise Excused(str(reason)) from None
+        except Exception as error:
+            if limit.expired():
+                self._in_doubt = True
+                raise Excused(f"no answer to {act} within {timeout_s:.1f} s") from None
+            raise Excused(f"the agent failed at {act}: {_named(error)}") from error
+
+    async def _apart(self, method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        if inspect.iscoroutinefunction(method):
+            answer = method(*arguments)
+        else:
+            answer = await _in_thread(lambda: method(*arguments))
+        if not inspect.isawaitable(answer):
+            return answer
+        contained = _contained(answer)
+        try:
+            loop = await self._own_loop()
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(contained, loop))
+        finally:
+            if inspect.getcoroutinestate(contained) == inspect.CORO_CREATED:
+                contained.close()
+
+    async def _own_loop(self) -> asyncio.AbstractEventLoop:
+        """Return the event loop of this agent's thread: always the same one, unless a call has stopped it for good."""
+        if self._loop is not None and self._in_doubt:
+            beat = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
+            try:
+                await asyncio.wait_for(asyncio.wrap_future(beat), STUCK_S)
+            except TimeoutError:
+                self.close()
+        self._in_doubt = False
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=_serve, args=(self._loop,), daemon=True).start()
+        return self._loop
+
+    def close(self) -> None:
+        """Let go of the agent's thread; one that hangs is left behind, and ends with the process."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(loop.stop)
+
+
+def _named(error: BaseException) -> str:
+    text = f"{type(error).__name__}: {error}"
+    return text.rstrip(": ")
+
+
+class _Broke(Exception):
+    """What an agent raised that is no ``Exception``, made harmless: an exit, an interrupt, a cancellation."""
+
+
+async def _contained(answer: Awaitable[Any]) -> Any:
     try:
-        async with asyncio.timeout(timeout_s):
-            if inspect.iscoroutinefunction(method):
-                return await method(*arguments)
-            return await _in_thread(lambda: method(*arguments))
-    except TimeoutError:
-        raise Excused(f"no answer to {duty.act} within {timeout_s:.1f} s") from None
-    except NoAnswer as reason:
-        raise Excused(str(reason)) from None
-    except Exception as error:
-        raise Excused(f"the agent failed: {type(error).__name__}: {error}"[:LONGEST_REASON]) from error
+        return await answer
+    except Exception:
+        raise
+    except BaseException as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise  # Time is up.
+        raise _Broke(_named(error)) from None
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    loop.set_exception_handler(lambda _, context: _log.debug("in an agent's thread: %s", context.get("message")))
+    try:
+        loop.run_forever()
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            loop.run_until_complete(asyncio.wait(tasks, timeout=STUCK_S))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
 
 
 def _in_thread(call: Callable[[], Any]) -> Awaitable[Any]:
@@ -74,8 +177,8 @@ def _in_thread(call: Callable[[], Any]) -> Awaitable[Any]:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
-    def finish(result: Any, error: BaseException | None) -> None:
-        if future.cancelled():
+    def finish(result: Any, error: Exception | None) -> None:
+        if future.done():
             return
         if error is not None:
             future.set_exception(error)
@@ -83,34 +186,56 @@ def _in_thread(call: Callable[[], Any]) -> Awaitable[Any]:
             future.set_result(result)
 
     def run() -> None:
+        result: Any = None
+        error: Exception | None = None
         try:
-            result, error = call(), None
+            result = call()
+        except StopIteration as raised:  # No future can hold this one.
+            error = _Broke(_named(raised))
         except Exception as raised:
-            result, error = None, raised
-        if not loop.is_closed():
+            error = raised
+        except BaseException as raised:
+            error = _Broke(_named(raised))
+        with suppress(RuntimeError):  # The peer may have gone meanwhile, and its loop with it.
             loop.call_soon_threadsafe(finish, result, error)
 
     threading.Thread(target=run, daemon=True).start()
     return future
 
 
+async def join(mind: Mind, duty: JoinDuty, timeout_s: float) -> dict[str, Any]:
+    """Return the body that joins: what the agent says it is, and the terms it adds; raise `Excused`."""
+    manifest = await mind.ask("manifest", timeout_s)
+    nominated = await mind.ask("nominate", timeout_s)
+    try:
+        manifest = _expect(Manifest, manifest)
+        said = Join(step=duty.step or "", opening=duty.opening, manifest=manifest, nominates=list(nominated))
+    except ValidationError as error:
+        raise Excused(f"what it nominates is not valid: {first_problem(error)}") from None
+    except Exception as error:
+        raise Excused(f"what it says of itself is not valid: {_named(error)}") from None
+    return {name: value for name, value in said.plain().items() if value != []}
+
+
 def compose(duty: Duty, answer: Any, room: Room, identity: Identity) -> dict[str, Any]:
     """Return the body that says *answer*, sealed where the step seals; raise `Excused` if it is not valid."""
+    if room.step is None or room.step.id != duty.step:
+        raise Excused(f"{duty.step} is not open any more")
     try:
         said, secret = _said(duty, answer, room, identity)
         plain = said.plain() if isinstance(said, Message) else said
         sealed = isinstance(duty, InterpretDuty | ReadDuty | ProposeDuty | ScoreDuty)
         room.check(duty.member, plain if sealed else said)
-        assert duty.step is not None
         if not sealed:
+            parse_body(plain)
             return plain
-        hidden = seal(identity, room.setting.room, duty.step, plain, secret)
+        hidden = seal(identity, room.setting.room, duty.step or "", plain, secret)
     except Refused as refused:
-        raise Excused(f"its answer to {duty.act} is not valid: {refused.why}"[:LONGEST_REASON]) from None
+        raise Excused(f"its answer to {duty.act} is not valid: {refused.why}") from None
     except ValidationError as error:
-        raise Excused(f"its answer to {duty.act} is not valid: {first_problem(error)}"[:LONGEST_REASON]) from None
-    except (AttributeError, TypeError, KeyError, ValueError) as error:
-        raise Excused(f"its answer to {duty.act} is not valid: {error}"[:LONGEST_REASON]) from None
+        raise Excused(f"its answer to {duty.act} is not valid: {first_problem(error)}") from None
+    except Exception as error:
+        raise Excused(f"its answer to {duty.act} is not valid: {_named(error)}") from error
     return {"kind": "seal", "step": duty.step, "digest": hidden.digest, "box": hidden.box}
 
 
@@ -168,6 +293,15 @@ def _ballot(duty: ScoreDuty, answer: Scored, room: Room, identity: Identity) -> 
 
 def acts_of(answer: Any) -> Performed:
     """Return what the agent wants to say about promises; raise `Excused` if it is not that."""
-    if not isinstance(answer, Performed) or not all(isinstance(act, Message) for act in answer.acts):
-        raise Excused("its answer to perform is not a Performed with messages in it")
+    if not isinstance(answer, Performed) or not isinstance(answer.acts, list | tuple):
+        raise Excused(f"its answer to perform is not a Performed with a list of acts, but {type(answer).__name__}")
+    for act in answer.acts:
+        if not isinstance(act, COMMITMENT_BODIES):
+            raise Excused(f"its answer to perform holds a {type(act).__name__}, which is no act on promises")
+        try:
+            parse_body(act.plain())
+        except Exception as error:
+            raise Excused(f"its answer to perform is not valid: {_named(error)}") from error
+    if answer.again_in is not None and type(answer.again_in) is not int:
+        raise Excused("its answer to perform asks to be asked again in something other than whole microseconds")
     return answer

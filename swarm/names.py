@@ -3,35 +3,45 @@
 import unicodedata
 from collections.abc import Sequence
 
-from confusable_homoglyphs import confusables
+from confusable_homoglyphs.confusables import confusables_data
 
-_INVISIBLE = {"Cf", "Cc", "Cs", "Co", "Cn", "Zl", "Zp"}
+from swarm.text import is_invisible
+
+_MARKS_OF_DIRECTION = "\u200e\u200f"
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise ``ValueError`` if one of *names* holds invisible characters or looks like another."""
-    skeletons: dict[str, str] = {}
-    for name in names:
-        if any(unicodedata.category(c) in _INVISIBLE for c in name) or name != name.strip() or not name:
+    """Raise ``ValueError`` if one of *names* holds invisible characters or looks like another.
+
+    Alike are names that a font shows alike (the skeletons of Unicode's UTS 39, with ``1`` and ``l``, ``0`` and ``O``,
+    ``rn`` and ``m`` among them), in the case they have or in lower case.
+    """
+    known: dict[tuple[str, str], int] = {}
+    for place, name in enumerate(names):
+        if not name or name != name.strip() or any(character != " " and is_invisible(character) for character in name):
             raise ValueError(f"the name {name!r} holds characters that cannot be seen")
-        skeleton = _skeleton(name)
-        if skeleton in skeletons:
-            raise ValueError(f"the names {skeletons[skeleton]!r} and {name!r} look alike")
-        skeletons[skeleton] = name
+        for skeleton in (("as written", _skeleton(name)), ("lower case", _skeleton(name.casefold()).casefold())):
+            other = known.setdefault(skeleton, place)
+            if other != place:
+                raise ValueError(f"the names {names[other]!r} and {name!r} look alike")
 
 
 def _skeleton(name: str) -> str:
-    folded = unicodedata.normalize("NFKC", name)
-    plain = "".join(_prototype(character) for character in folded)
-    return unicodedata.normalize("NFKC", plain).casefold()
+    plain = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", name))
+    return unicodedata.normalize("NFD", " ".join("".join(map(_prototype, plain)).split()))
 
 
 def _prototype(character: str) -> str:
-    """Return the Latin letter that *character* can be taken for, or itself."""
-    if character.isascii():
+    """Return what *character* can be taken for: one and the same for all that look alike."""
+    alike = _alike(character)
+    if len(alike) != 1:
+        # None, or a prototype itself: it lists all who look like it.
         return character
-    found = confusables.is_confusable(character, preferred_aliases=["latin"])
-    if not found:
-        return character
-    latin = [h["c"] for h in found[0]["homoglyphs"] if h["c"].isascii()]
-    return str(min(latin)) if latin else character
+    other = alike[0].strip(_MARKS_OF_DIRECTION)
+    # Of two characters that only list each other either may be the prototype; a sequence always is.
+    both_may = len(other) == 1 and len(_alike(other)) == 1
+    return min(character, other) if both_may else other
+
+
+def _alike(text: str) -> list[str]:
+    return [found["c"] for found in confusables_data.get(text, ())]

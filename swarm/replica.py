@@ -1,22 +1,27 @@
 """A replica: one process's fold of one room, kept up with the log and shared by all its members there.
 
 Reading is by consistent cuts. A wake-up only says "look"; it may get lost, so the replica also looks after every
-reconnection, before a deadline passes, and every 15–30 s.
+reconnection, several times before a deadline and after it, and every 15–30 s.
 """
 
 import asyncio
 import random
 from collections.abc import Callable
-from contextlib import suppress
 
 from protocols.instants import SECOND, Instant
 from protocols.room import Room
 from swarm.errors import Unavailable
+from swarm.ledger.chain import Record
 from swarm.ledger.fold import Fold
-from swarm.log.port import Log
+from swarm.log.port import Log, Wakeups
 
 LOOK_EVERY_S = (15.0, 30.0)
-SHORTEST_WAIT_S = 0.05
+SHORTEST_WAIT_S = 0.25
+"""Looks before a deadline halve the way to it, and become no denser than this."""
+OVERDUE_WAIT_S = 1.0
+"""How long to wait for the tick of a member whose wake-up may have been lost."""
+RETRY_S = (0.05, 2.0)
+"""The first and the longest pause, jittered, while the log is out of reach."""
 
 
 class Replica:
@@ -31,6 +36,8 @@ class Replica:
         self.clock = clock
         self.after: dict[str, int] = {}
         """The last sequence read of each author."""
+        self.latest: dict[str, Record] = {}
+        """The last valid entry read of each author, as the log holds it."""
         self.version = 0
         self._opener = opener
         self._keep = keep
@@ -64,6 +71,7 @@ class Replica:
         self._keys = [member.key for member in self._fold.room.setting.opening.roster]
         self._first = stored.sequence
         self.after[stored.author] = stored.sequence
+        self.latest[stored.author] = self._fold.last
         await self.refresh(timeout_s=timeout_s)
 
     async def refresh(self, *, timeout_s: float = 5.0) -> None:
@@ -82,8 +90,8 @@ class Replica:
             fold = self.fold
             for record in cut.records:
                 self.after[record.author] = record.sequence
-                if record.sequence > self._first:
-                    fold.add(record)
+                if record.sequence > self._first and fold.add(record) is not None and fold.last.entry is not None:
+                    self.latest[record.author] = fold.last
             if cut.records:
                 self._announce()
 
@@ -99,11 +107,25 @@ class Replica:
 
     async def follow(self) -> None:
         """Keep up with the log until cancelled. What the wire does is outlived; a broken log ends it."""
-        async with self.log.wakeups(self.name) as wakeups:
-            while True:
-                with suppress(Unavailable):
-                    await self.refresh()
+        pause_s, longest_s = RETRY_S
+        while True:
+            try:
+                async with self.log.wakeups(self.name) as wakeups:
+                    await self._follow(wakeups)
+            except Unavailable:
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
+                pause_s = min(2 * pause_s, longest_s)
+
+    async def _follow(self, wakeups: Wakeups) -> None:
+        pause_s, longest_s = RETRY_S
+        while True:
+            try:
+                await self.refresh()
+                pause_s = RETRY_S[0]
                 await wakeups.wait(self._patience())
+            except Unavailable:
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
+                pause_s = min(2 * pause_s, longest_s)
 
     def _patience(self) -> float:
         longest = random.uniform(*LOOK_EVERY_S)
@@ -111,5 +133,7 @@ class Replica:
         if deadline is None:
             return longest
         left = (deadline - self.clock()) / SECOND
-        # Past a deadline the members' ticks are on their way; they wake us.
-        return longest if left <= 0 else max(SHORTEST_WAIT_S, min(longest, left))
+        if left <= 0:
+            # The members' ticks are on their way; the longer nothing comes, the less is to be expected.
+            return min(longest, OVERDUE_WAIT_S - left)
+        return min(longest, max(SHORTEST_WAIT_S, left / 2))

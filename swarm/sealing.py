@@ -7,7 +7,6 @@ is padded to a power of two from 512 bytes, so that it tells little of the answe
 
 import json
 import os
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from protocols.canonical import canonical
 from protocols.messages import seal_digest
+from swarm import base64url
 from swarm.errors import BadEntry
 from swarm.identity import Identity
 
@@ -47,14 +47,13 @@ def seal(
         size *= 2
     start = os.urandom(NONCE_BYTES)
     hidden = AESGCM(_key(identity, room, step)).encrypt(start, plain.ljust(size, b"\0"), digest.encode())
-    box = urlsafe_b64encode(start + hidden).rstrip(b"=").decode()
-    return Sealed(digest, box, nonce, content, secret)
+    return Sealed(digest, base64url.encode(start + hidden), nonce, content, secret)
 
 
 def open_box(identity: Identity, room: str, step: str, digest: str, box: str) -> Sealed:
     """Open the own *box* of the sealing step *step*; raises `BadEntry` ``box_unreadable`` if it is not ours."""
     try:
-        raw = urlsafe_b64decode(box + "=" * (-len(box) % 4))
+        raw = base64url.decode(box)
         plain = AESGCM(_key(identity, room, step)).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], digest.encode())
         held = json.loads(plain.rstrip(b"\0"))
     except (InvalidTag, ValueError) as error:

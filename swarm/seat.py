@@ -1,11 +1,16 @@
 """A seat: one member in one room. The loop that follows the room's duties and answers them.
 
-Everything it knows it reads off the replica, so a seat that starts again finds only what is still owed. Join,
-promise, reveal, close and tick need no mind; all else is asked of the agent, with the step's deadline as the limit.
+Everything it knows it reads off the replica, so a seat that starts again finds only what is still owed. Promise,
+reveal, close, witness and tick need no mind; all else is asked of the agent, with the step's deadline as the limit.
+What is past its deadline is not said any more: ticks let the log's time pass it.
 """
 
 import asyncio
+import concurrent.futures
+import logging
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from agents.agent import Agent
@@ -23,24 +28,46 @@ from protocols.duties import (
 from protocols.instants import SECOND, Duration, Instant
 from protocols.messages import VERSIONS
 from protocols.sealed import SealedRound
-from swarm.errors import SwarmError
+from swarm.errors import BadEntry, SwarmError, TooLarge
 from swarm.identity import Identity
-from swarm.minds import Excused, acts_of, ask, compose
+from swarm.minds import Excused, Mind, acts_of, compose, join
 from swarm.outbox import Outbox
 from swarm.replica import Replica
 from swarm.sealing import open_box
 from swarm.speaker import Speaker
 
+_log = logging.getLogger(__name__)
+
 MARGIN = SECOND
 """How long before a step's deadline a mind's time is up, so that its excuse is still in time; at most a quarter."""
 PERFORM_TIMEOUT_S = 60.0
+ELAPSED_TIMEOUT_S = 5.0
+LONGEST_WAIT_S = 30.0
+SOONEST_AGAIN: Duration = SECOND // 10
+"""How soon a mind is asked about promises again at its own wish."""
+SAME_ACT_AGAIN: Duration = SECOND
+"""How soon the very same act on promises may be said once more: a mind that repeats itself must not become a flood."""
 TICK_AGAIN: Duration = SECOND // 2
+MOST_TRIES = 8
+FIRST_RETRY: Duration = SECOND // 10
+"""What the log took and the room did not count is said again after this long, then after twice that, and so on."""
 UNTICKABLE: Duration = 30 * SECOND
-"""How far past a deadline the own clock may be, while ticks change nothing, before the clocks are taken to disagree."""
+"""How long ticks may change nothing, on the own clock, before the clocks are taken to disagree."""
+FEWEST_IDLE_TICKS = 3
 
 
 class ClockApart(SwarmError):
-    """The own clock is far past a deadline that the log's time does not reach."""
+    """The clock of this process and that of the log are too far apart for what it says to count."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What this member says at one step, how often it has, and when it may say so again."""
+
+    body: dict[str, Any]
+    tries: int = 0
+    not_before: Instant = 0
+    disputed: bool = False
 
 
 class Seat:
@@ -56,94 +83,142 @@ class Seat:
         *,
         patience_s: float = 60.0,
     ) -> None:
+        name = replica.fold.names.get(identity.public)
+        if name is None:
+            raise SwarmError(f"the key {identity.public} is no member's of {replica.name}")
+        self._name = name
         self._identity = identity
         self._agent = agent
+        self._mind = Mind(agent)
         self._replica = replica
         self._clock = clock
         self._speaker = Speaker(identity, replica, outbox, clock, patience_s=patience_s)
-        self._name = replica.fold.names[identity.public]
-        self._minds: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        self._thinking: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        self._answers: dict[str, _Answer] = {}
         self._performing: asyncio.Task[Any] | None = None
         self._performed_at = -1
         self._perform_again: Instant | None = None
-        self._acted: set[bytes] = set()
+        self._complaint = ""
+        self._acted: dict[bytes, Instant] = {}
         self._tick_not_before: Instant = 0
+        self._idle_ticks: list[Instant] = []
+        self._ticked_at: Instant | None = None
+        self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
 
     async def run(self) -> None:
         """Do what the room asks of this member until the room is over.
 
-        Raises `SecondProcess`, `ClockApart`, or a `WireError` when the log stays out of reach.
+        Raises `SecondProcess`, `ClockApart`, or a `WireError` when the log stays out of reach or refuses.
         """
-        await self._speaker.recover()
+        self._home = threading.get_ident(), asyncio.get_running_loop()
         try:
+            await self._speaker.recover()
             while not self._replica.room.over:
                 seen = self._replica.version
+                duties = self._replica.room.duties(self._name)
+                self._forget({duty.step for duty in duties})
                 timer = None
-                for duty in self._replica.room.duties(self._name):
+                for duty in duties:
                     timer = _earlier(timer, await self._follow(duty))
                     if self._replica.version != seen:
                         break
                 else:
                     await self._wait(seen, timer)
         finally:
-            for task in [*self._minds.values(), *([self._performing] if self._performing else [])]:
-                task.cancel()
+            self._forget(set())
+            if self._performing is not None:
+                self._performing.cancel()
+            self._mind.close()
+
+    def _forget(self, steps: set[str | None]) -> None:
+        """Let go of what belongs to other steps than these: it would be late."""
+        for step in [step for step in self._thinking if step not in steps]:
+            self._thinking.pop(step).cancel()
+        for step in [step for step in self._answers if step not in steps]:
+            del self._answers[step]
 
     async def _wait(self, seen: int, timer: Instant | None) -> None:
         changed = asyncio.ensure_future(self._replica.changed(seen))
-        waiting = {changed, *self._minds.values()}
+        waiting = {changed, *self._thinking.values()}
         if self._performing is not None:
             waiting.add(self._performing)
-        timeout = None if timer is None else max(0.0, (timer - self._clock()) / SECOND)
+        left_s = LONGEST_WAIT_S if timer is None else max(0.0, (timer - self._speaker.now()) / SECOND)
         try:
-            await asyncio.wait(waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                waiting, timeout=min(left_s, LONGEST_WAIT_S), return_when=asyncio.FIRST_COMPLETED
+            )
         finally:
             changed.cancel()
 
     async def _follow(self, duty: Duty) -> Instant | None:
-        """Do one duty as far as it can be done now; return when to look again, on the own clock."""
+        """Do one duty as far as it can be done now; return when to look again, on the log's clock."""
         if isinstance(duty, TickDuty):
             return await self._tick(duty)
         if isinstance(duty, PerformDuty):
             return await self._perform(duty)
-        body = self._by_itself(duty)
-        if body is not None:
-            await self._speaker.say(body)
+        assert duty.step is not None and duty.deadline is not None
+        if self._speaker.now() > duty.deadline:
             return None
-        return await self._think(duty)
+        answer = self._answers.get(duty.step)
+        if answer is None:
+            body = self._by_itself(duty) or await self._think(duty)
+            if body is None:
+                return None
+            answer = self._answers[duty.step] = _Answer(body)
+        return await self._give(duty, answer)
+
+    async def _give(self, duty: Duty, answer: _Answer) -> Instant | None:
+        """Say *answer*; what the log took and the room did not count is said again, ever more slowly, then no more."""
+        now = self._speaker.now()
+        if now < answer.not_before:
+            return answer.not_before
+        if answer.tries == MOST_TRIES:
+            if answer.disputed:
+                raise ClockApart("clock: this process's clock and the log's differ by more than the room allows")
+            return None
+        try:
+            said = await self._speaker.say(answer.body)
+        except (ValueError, TooLarge) as error:
+            if answer.body["kind"] == "room.excuse":
+                raise
+            self._answers[duty.step or ""] = _Answer(_excuse(duty, f"its answer cannot be said: {error}"))
+            return now
+        answer.disputed = self._speaker.is_disputed(said)
+        answer.not_before = self._speaker.now() + (FIRST_RETRY << answer.tries)
+        answer.tries += 1
+        return answer.not_before
 
     def _by_itself(self, duty: Duty) -> dict[str, Any] | None:
         """Return what a peer says without asking its mind; None where the mind must answer."""
         if isinstance(duty, JoinDuty):
-            return self._join(duty)
+            return self._unsupported(duty)
         if isinstance(duty, PromiseDuty):
             promised = [terms.plain() for terms in duty.commitments]
             return {"kind": "commitment.create", "step": duty.step, "commitments": promised}
         if isinstance(duty, RevealDuty):
-            round_ = self._round(duty.sealed_step)
-            seal, box = round_.seals[self._name], round_.boxes[self._name]
-            own = open_box(self._identity, self._replica.name, duty.sealed_step, seal, box)
-            return {"kind": "reveal", "step": duty.step, "nonce": own.nonce, "content": own.content}
+            return self._reveal(duty)
         if isinstance(duty, CloseDuty):
             return {"kind": "room.close", "step": duty.step, "digest": duty.digest}
         if isinstance(duty, WitnessDuty):
             return {"kind": "room.witness", "step": duty.step}
         return None
 
-    def _join(self, duty: JoinDuty) -> dict[str, Any]:
+    def _unsupported(self, duty: JoinDuty) -> dict[str, Any] | None:
         wanted = self._replica.room.setting.opening.rules.versions
         unknown = sorted(name for name, version in wanted.items() if VERSIONS.get(name) != version)
-        if unknown:
-            because = f"unsupported_rules: {', '.join(f'{n} {wanted[n]}' for n in unknown)}"
-            return {"kind": "room.decline", "step": duty.step, "because": because}
-        body: dict[str, Any] = {
-            "kind": "room.join",
-            "step": duty.step,
-            "opening": duty.opening,
-            "manifest": self._agent.manifest().plain(),
-        }
-        nominated = list(self._agent.nominate())
-        return body | {"nominates": nominated} if nominated else body
+        if not unknown:
+            return None
+        because = f"unsupported_rules: {', '.join(f'{n} {wanted[n]}' for n in unknown)}"
+        return {"kind": "room.decline", "step": duty.step, "because": because}
+
+    def _reveal(self, duty: RevealDuty) -> dict[str, Any]:
+        round_ = self._round(duty.sealed_step)
+        seal, box = round_.seals[self._name], round_.boxes[self._name]
+        try:
+            own = open_box(self._identity, self._replica.name, duty.sealed_step, seal, box)
+        except BadEntry as error:
+            return _excuse(duty, str(error))
+        return {"kind": "reveal", "step": duty.step, "nonce": own.nonce, "content": own.content}
 
     def _round(self, sealed_step: str) -> SealedRound[Any]:
         room = self._replica.room
@@ -156,30 +231,32 @@ class Seat:
 
     # -- minds ----------------------------------------------------------------------------------------------------
 
-    async def _think(self, duty: Duty) -> None:
+    async def _think(self, duty: Duty) -> dict[str, Any] | None:
+        """Let the mind answer *duty*; return what to say, or None while it has no answer yet."""
         assert duty.step is not None
-        task = self._minds.get(duty.step)
+        task = self._thinking.get(duty.step)
         if task is None:
-            for step in [step for step in self._minds if step != duty.step]:
-                self._minds.pop(step).cancel()
-            self._minds[duty.step] = asyncio.create_task(self._answer(duty))
+            task = self._thinking[duty.step] = asyncio.create_task(self._answer(duty))
             # Most minds answer at once; give this one the chance to.
             await asyncio.sleep(0)
-            task = self._minds[duty.step]
-        if task.done():
-            del self._minds[duty.step]
-            await self._speaker.say(task.result())
+        if not task.done():
+            return None
+        del self._thinking[duty.step]
+        return task.result()
 
     async def _answer(self, duty: Duty) -> dict[str, Any]:
         try:
-            answer = await ask(self._agent, duty, self._time_left(duty))
+            if isinstance(duty, JoinDuty):
+                return await join(self._mind, duty, self._time_left(duty))
+            answer = await self._mind.ask(duty.act, self._time_left(duty), duty)
             return compose(duty, answer, self._replica.room, self._identity)
         except Excused as excuse:
-            return {"kind": "room.excuse", "step": duty.step, "because": str(excuse) or "no reason given"}
+            kind = "room.decline" if isinstance(duty, JoinDuty) else "room.excuse"
+            return _excuse(duty, str(excuse)) | {"kind": kind}
 
     def _time_left(self, duty: Duty) -> float:
         assert duty.deadline is not None
-        left = max(0, duty.deadline - self._clock())
+        left = max(0, duty.deadline - self._speaker.now())
         return (left - min(MARGIN, left // 4)) / SECOND
 
     # -- promises -------------------------------------------------------------------------------------------------
@@ -191,48 +268,86 @@ class Seat:
                 return None
             self._performing = None
             await self._act(task)
-        due = self._perform_again is not None and self._clock() >= self._perform_again
+        due = self._perform_again is not None and self._speaker.now() >= self._perform_again
         if self._performed_at != self._replica.version or due:
             self._performed_at, self._perform_again = self._replica.version, None
-            duty = next(d for d in self._replica.room.duties(self._name) if isinstance(d, PerformDuty))
-            self._performing = asyncio.create_task(ask(self._agent, duty, PERFORM_TIMEOUT_S, self))
+            now = [d for d in self._replica.room.duties(self._name) if isinstance(d, PerformDuty)]
+            if not now:
+                return None
+            self._performing = asyncio.create_task(self._mind.ask("perform", PERFORM_TIMEOUT_S, now[0], self))
             await asyncio.sleep(0)
             if self._performing.done():
-                return await self._perform(duty)
+                return await self._perform(now[0])
         return self._perform_again
 
     async def _act(self, task: "asyncio.Task[Any]") -> None:
         try:
             performed = acts_of(task.result())
-        except Excused:
+        except Excused as excuse:
+            if str(excuse) != self._complaint:
+                self._complaint = str(excuse)
+                _log.warning("%s: %s", self._name, excuse)
             return
+        now = self._speaker.now()
         if performed.again_in is not None:
-            self._perform_again = self._clock() + performed.again_in
+            self._perform_again = now + max(performed.again_in, SOONEST_AGAIN)
+        said_before = dict(self._acted)
         for act in performed.acts:
             body = act.plain()
             key = canonical(body)
-            # Answering a report twice can only be refused; asking the mind again must not become a flood.
-            if body["kind"] in ("event.confirm", "event.dispute") and key in self._acted:
+            # Answering a report twice can only be refused.
+            if key in said_before and body["kind"] in ("event.confirm", "event.dispute"):
                 continue
-            self._acted.add(key)
-            await self._speaker.say(body)
+            again_at = said_before.get(key, 0) + SAME_ACT_AGAIN
+            if now < again_at:
+                self._perform_again = _earlier(self._perform_again, again_at)
+                continue
+            self._acted[key] = now
+            try:
+                await self._speaker.say(body)
+            except (ValueError, TooLarge) as error:
+                _log.warning("%s: an act on promises cannot be said: %s", self._name, error)
 
     def elapsed(self, condition: str) -> Duration | None:
-        """Answer `agents.agent.Watch` from the room and the own clock."""
-        return self._replica.room.elapsed_since(condition, self._clock())
+        """Answer `agents.agent.Watch` from the room and the log's clock, whichever thread the mind asks from."""
+        assert self._home is not None
+        thread, loop = self._home
+        if threading.get_ident() == thread:
+            return self._elapsed(condition)
+        answer: concurrent.futures.Future[Duration | None] = concurrent.futures.Future()
+
+        def look() -> None:
+            try:
+                answer.set_result(self._elapsed(condition))
+            except Exception as error:
+                answer.set_exception(error)
+
+        loop.call_soon_threadsafe(look)
+        return answer.result(ELAPSED_TIMEOUT_S)
+
+    def _elapsed(self, condition: str) -> Duration | None:
+        return self._replica.room.elapsed_since(condition, self._speaker.now())
 
     # -- time -----------------------------------------------------------------------------------------------------
 
     async def _tick(self, duty: TickDuty) -> Instant:
-        now = self._clock()
+        now = self._speaker.now()
         due = max(duty.at + 1, self._tick_not_before)
         if now < due:
             return due
-        if duty.deadline is not None and now > duty.deadline + UNTICKABLE and self._tick_not_before > duty.deadline:
+        if self._ticked_at != duty.deadline:
+            self._ticked_at, self._idle_ticks = duty.deadline, []
+        own = self._clock()
+        if len(self._idle_ticks) >= FEWEST_IDLE_TICKS and own - self._idle_ticks[0] > UNTICKABLE:
             raise ClockApart("clock: this process's clock is far past a deadline that the log's time does not reach")
-        self._tick_not_before = now + TICK_AGAIN
+        self._idle_ticks.append(own)
         await self._speaker.say({"kind": "room.tick"})
+        self._tick_not_before = self._speaker.now() + TICK_AGAIN
         return self._tick_not_before
+
+
+def _excuse(duty: Duty, because: str) -> dict[str, Any]:
+    return {"kind": "room.excuse", "step": duty.step, "because": str(Excused(because))}
 
 
 def _earlier(a: Instant | None, b: Instant | None) -> Instant | None:

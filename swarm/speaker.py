@@ -1,19 +1,20 @@
 """Saying something: sign, keep, publish, and treat it as said when it comes back on the log.
 
 A member has one entry in flight. Publishing expects the author's own last sequence (compare-and-set on its own
-subject). After a refusal or a doubt the own subject's last record decides: the own bytes are said; an entry under the
-own key that was not kept here means a second process with this key, and this one stops; anything else is noise, whose
-sequence is expected next.
+subject). After a refusal or a doubt the log decides: the own bytes are said; an entry under the own key that was not
+kept here means a second process with this key, and this one stops; anything else is noise, whose sequence is expected
+next.
 """
 
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from protocols.instants import Instant
 from swarm.entry import Entry, is_signed, parse_entry, sign_entry
-from swarm.errors import BadEntry, SwarmError, Unavailable, WrongLast
+from swarm.errors import BadEntry, SwarmError, TooLarge, Unavailable, WrongLast
 from swarm.identity import Identity
 from swarm.log.port import Stored
 from swarm.outbox import Outbox
@@ -27,12 +28,17 @@ class SecondProcess(SwarmError):
 
 
 class Speaker:
-    """Speaks in one room with one key."""
+    """Speaks in one room with one key.
+
+    *patience_s* bounds every publication: reaching the log, getting past noise, and reading the entry back.
+    """
 
     def __init__(
         self, identity: Identity, replica: Replica, outbox: Outbox, clock: Callable[[], Instant], *, patience_s: float
     ) -> None:
         self.identity = identity
+        self.behind: Instant = 0
+        """How far the log's clock is ahead of the own one as far as is shown; negative: behind it."""
         self._replica = replica
         self._outbox = outbox
         self._clock = clock
@@ -43,20 +49,30 @@ class Speaker:
         """The ids of the entries that the log holds of this key."""
         return self._replica.fold.chain.authors[self.identity.public].ids
 
+    def now(self) -> Instant:
+        """Return the log's clock as far as the own one and what it has shown so far tell."""
+        return self._clock() + self.behind
+
     async def recover(self) -> None:
-        """Send again what was kept and has not come back: the same bytes, so that nothing is said twice."""
+        """Send again what was kept and has not come back: the same bytes, so that nothing is said twice.
+
+        What was kept for another room, or is behind the log, is of no more use. Raises as `say` does.
+        """
         kept = self._outbox.kept()
         if kept is None:
             return
         entry = parse_entry(kept)
-        if entry.n == len(self.said) + 1 and entry.prev == (self.said[-1] if self.said else None):
-            await self._publish(entry)
+        follows = entry.n == len(self.said) + 1 and entry.prev == (self.said[-1] if self.said else None)
+        if follows and entry.room == self._replica.name and entry.author == self.identity.public:
+            with suppress(TooLarge):  # Then it was refused before, and something else will be said.
+                await self._publish(entry)
 
     async def say(self, body: dict[str, Any], cost: dict[str, Any] | None = None) -> Entry:
         """Say *body* and return its entry once it has come back on the log.
 
-        Raises ``ValueError`` if it has no canonical form, `SecondProcess`, or `Unavailable` when the log could not be
-        reached for as long as this speaker's patience; the entry is kept and may still be said.
+        Raises ``ValueError`` or `TooLarge`, and has said nothing, if *body* has no canonical form or is more than the
+        log takes; `SecondProcess`; another `WireError` when the log refuses it, or could not be reached for as long as
+        this speaker's patience: the entry is kept and may still be said.
         """
         chain = self._replica.fold.chain
         entry = sign_entry(
@@ -73,43 +89,57 @@ class Speaker:
         await self._publish(entry)
         return entry
 
+    def is_disputed(self, entry: Entry) -> bool:
+        """Tell whether *entry*, said last, counts for nothing since its date and the log's are too far apart."""
+        record = self._replica.latest.get(self.identity.public)
+        if record is None or record.id != entry.id:
+            return False
+        return abs(record.stored - entry.sent) > self._replica.fold.chain.skew
+
     async def _publish(self, entry: Entry) -> None:
-        loop = asyncio.get_running_loop()
-        give_up = loop.time() + self._patience_s
-        backoff = FIRST_BACKOFF_S
+        give_up = asyncio.get_running_loop().time() + self._patience_s
         key = self.identity.public
+        backoff = FIRST_BACKOFF_S
         expected = self._replica.after.get(key, 0)
         while True:
             try:
                 await self._replica.log.append(entry.room, key, entry.payload, expected_last=expected)
                 break
-            except WrongLast:
-                last = await self._last(give_up)
-                expected = last.sequence if last is not None else 0
-                if last is not None and last.payload == entry.payload:
-                    break
-                if last is not None and self._is_ours(last, entry):
-                    raise SecondProcess(
-                        f"another process speaks with the key {key} in {entry.room}; this one stops"
-                    ) from None
-            except Unavailable:
-                if loop.time() > give_up:
-                    raise
-                last = await self._last(give_up)
-                if last is not None and last.payload == entry.payload:
-                    break
-                await asyncio.sleep(backoff * random.uniform(0.5, 1.5))
+            except WrongLast as error:
+                # Noise is passed at once; whoever makes it without end is not.
+                failure, pause = Unavailable(f"others keep writing as {key} in {entry.room}: {error}"), 0.0
+            except Unavailable as error:
+                failure, pause = error, backoff * random.uniform(0.5, 1.5)
                 backoff = min(2 * backoff, LONGEST_BACKOFF_S)
+            if asyncio.get_running_loop().time() > give_up:
+                raise failure
+            last = await self._settle(entry, give_up)
+            if last is None:
+                break
+            expected = last
+            await asyncio.sleep(pause)
+        acknowledged = self._clock()
         await self._read_back(entry, give_up)
+        self._compare_clocks(entry, acknowledged)
 
-    async def _last(self, give_up: float) -> Stored | None:
-        while True:
-            try:
-                return await self._replica.log.last(self._replica.name, self.identity.public)
-            except Unavailable:
-                if asyncio.get_running_loop().time() > give_up:
-                    raise
-                await asyncio.sleep(FIRST_BACKOFF_S)
+    async def _settle(self, entry: Entry, give_up: float) -> int | None:
+        """Find out what stands where *entry* should: None if it is itself said, else the sequence to expect.
+
+        Raises `SecondProcess`.
+        """
+        last = await self._patiently(self._last, give_up)
+        if last is not None and last.payload == entry.payload:
+            return None
+        # Noise may stand behind the own bytes, or behind another process's.
+        await self._patiently(self._replica.refresh, give_up)
+        if len(self.said) >= entry.n or (last is not None and self._is_ours(last, entry)):
+            if len(self.said) >= entry.n and self.said[entry.n - 1] == entry.id:
+                return None
+            raise self._second()
+        return max(last.sequence if last is not None else 0, self._replica.after.get(self.identity.public, 0))
+
+    async def _last(self) -> Stored | None:
+        return await self._replica.log.last(self._replica.name, self.identity.public)
 
     def _is_ours(self, last: Stored, mine: Entry) -> bool:
         try:
@@ -117,15 +147,40 @@ class Speaker:
         except BadEntry:
             return False
         theirs = entry.author == self.identity.public and entry.room == mine.room and entry.n >= mine.n
-        return theirs and is_signed(entry)
+        return theirs and entry.id != mine.id and is_signed(entry)
+
+    def _second(self) -> SecondProcess:
+        return SecondProcess(
+            f"another process speaks with the key {self.identity.public} in {self._replica.name}; this one stops"
+        )
 
     async def _read_back(self, entry: Entry, give_up: float) -> None:
-        while len(self.said) < entry.n or self.said[entry.n - 1] != entry.id:
-            if len(self.said) >= entry.n:
-                raise SecondProcess(f"another process speaks with the key {self.identity.public}; this one stops")
+        pause = 0.0
+        while len(self.said) < entry.n:
+            await self._patiently(self._replica.refresh, give_up)
+            if len(self.said) < entry.n:
+                if asyncio.get_running_loop().time() > give_up:
+                    raise Unavailable(f"an entry that the log took does not come back from it: {entry.id}")
+                await asyncio.sleep(pause)
+                pause = FIRST_BACKOFF_S
+        if self.said[entry.n - 1] != entry.id:
+            raise self._second()
+
+    async def _patiently(self, ask: Callable[[], Any], give_up: float) -> Any:
+        while True:
             try:
-                await self._replica.refresh()
+                return await ask()
             except Unavailable:
                 if asyncio.get_running_loop().time() > give_up:
                     raise
                 await asyncio.sleep(FIRST_BACKOFF_S)
+
+    def _compare_clocks(self, entry: Entry, acknowledged: Instant) -> None:
+        """Take note of a difference of clocks that is shown: stored before it was sent, or after it was acknowledged.
+
+        A tick that came too early for the log's clock is thus not repeated until it is time.
+        """
+        record = self._replica.latest.get(self.identity.public)
+        if record is None or record.id != entry.id:
+            return
+        self.behind = min(0, record.stored - entry.sent) or max(0, record.stored - acknowledged)

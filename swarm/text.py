@@ -1,36 +1,82 @@
 """Members' texts as people see them: data, never instructions to a terminal.
 
-Control, bidirectional, zero-width and separator characters become visible escapes, and so do the marks with which our
-own views say that something is so: what a member writes can neither move the cursor, nor break a line, nor look like a
-line of ours. What is stored and what JSON shows stays as it was said.
+Control, bidirectional, zero-width, blank and separator characters become visible escapes, and so do the marks with
+which our own views say that something is so: what a member writes can neither move the cursor, nor break a line, nor
+pass for a line of ours. What is stored and what JSON shows stays as it was said.
 """
 
 import unicodedata
 
+from rich.cells import cell_len
+
 MARKS = "✓✕≠→"
-"""What our views mark facts with; inside a member's text they are escaped."""
-_ESCAPED = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""What our views mark facts with; inside a member's text they are escaped, and so is what looks like them."""
+_LOOKALIKES = "✔✅☑🗸✖✗✘❌❎⨯≢⇒➔➜➙➝➞⟶⇢⭢🡒🡪"
+_ESCAPED = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
+_SHOWN_SPACES = " \u3000"
+# Letters, marks and symbols that leave nothing, or only a blank, on the screen.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159")
+_VARIATIONS = (("\u180b", "\u180f"), ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef"))
+_MOST_MARKS = 3
+"""Combining marks that one letter may carry; more would run into the lines above and below."""
+
+
+def is_invisible(character: str) -> bool:
+    """Tell whether *character* shows nothing of itself, or only a space; of spaces, the plain one does too."""
+    return (
+        unicodedata.category(character) in _ESCAPED
+        or character in _BLANK
+        or any(first <= character <= last for first, last in _VARIATIONS)
+    )
 
 
 def visible(text: str) -> str:
     """Return *text* on one line, everything that is not plainly visible shown as an escape."""
+    return "".join(_pieces(text))
+
+
+def _pieces(text: str) -> list[str]:
+    """Return what stands for each character of *text*; an escape is one piece."""
     if text.isascii() and text.isprintable() and "\\" not in text:
-        return text
-    return "".join(_show(character) for character in text)
+        return list(text)
+    pieces: list[str] = []
+    carried = _MOST_MARKS
+    for character in text:
+        if unicodedata.category(character) in ("Mn", "Me"):
+            # On nothing of the member's own a mark would change ours; on some letters it makes one of our marks.
+            on_letter = carried < _MOST_MARKS and not is_invisible(character)
+            made = unicodedata.normalize("NFC", pieces[-1] + character) if on_letter else ""
+            carried += 1
+            pieces.append(character if on_letter and made not in MARKS else _escape(character))
+            continue
+        plain = character in _SHOWN_SPACES or not is_invisible(character)
+        if plain and character not in MARKS and character not in _LOOKALIKES and character != "\\":
+            pieces.append(character)
+            carried = _MOST_MARKS if character in _SHOWN_SPACES else 0
+        else:
+            pieces.append(_escape(character))
+            carried = _MOST_MARKS
+    return pieces
 
 
-def _show(character: str) -> str:
-    if character == "\\":
-        return "\\\\"
-    if character in MARKS or unicodedata.category(character) in _ESCAPED or character == "\u00a0":
-        if character in "\n\r\t":
-            return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character]
-        code = ord(character)
-        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-    return character
+def _escape(character: str) -> str:
+    named = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}.get(character)
+    if named is not None:
+        return named
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def shortened(text: str, width: int) -> str:
-    """Return *text* visibly, cut to *width* characters with an ellipsis."""
-    shown = visible(text)
-    return shown if len(shown) <= width else shown[: width - 1] + "…"
+    """Return *text* visibly, cut to *width* terminal cells with an ellipsis; no escape is cut in two."""
+    pieces = _pieces(text)
+    shown = "".join(pieces)
+    if cell_len(shown) <= width:
+        return shown
+    kept, left = "", width - 1
+    for piece in pieces:
+        left -= cell_len(piece)
+        if left < 0:
+            break
+        kept += piece
+    return kept + "…" if width > 0 else ""

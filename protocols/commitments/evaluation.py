@@ -8,10 +8,10 @@ In `BEST` all count for it. Where the worst and the best agree, nothing unsettle
 from collections.abc import Mapping
 from decimal import Decimal
 
-from protocols.commitments.conditions import NUMBER
 from protocols.commitments.instances import Entry, Hit, Instance, Items, Tally
 from protocols.commitments.programs import BEFORE_ALL, NEVER, All, End, Leaf, Node
 from protocols.commitments.reports import Report
+from protocols.commitments.tree import NUMBER
 from protocols.instants import Instant
 
 OPEN, TRUE, FALSE = 0, 1, 2

@@ -43,8 +43,8 @@ class Tally:
             self.newest = (at, items, EXACT.add(same, amount))
             if had is None and self.total >= leaf.need:
                 self.mark = (at, items)
-        elif had is None or at <= had[0] or leaf.clocks:
-            # Once the mark is reached, later reports matter only to a clock that may start anew.
+        elif had is None or at <= had[0] or leaf.negated:
+            # Once the mark is reached, later reports matter only to what a restarted clock makes count anew.
             place = bisect_right(self.entries, at, key=_time)
             self.entries.insert(place, (at, items, amount))
             self._sum_from(place, leaf)

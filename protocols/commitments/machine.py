@@ -4,14 +4,14 @@ What is to be judged stands in ``_work``, ordered so that a commitment comes aft
 what is impossible at an instant is only said once everything that the same instant brings is known.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from copy import copy
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Final
 
 from protocols.commitments.acts import Transition
 from protocols.commitments.conditions import AGREED
+from protocols.commitments.counting import count, restart, shifts_at, start_by_time
 from protocols.commitments.evaluation import (
     ANSWERED,
     BEST,
@@ -19,15 +19,13 @@ from protocols.commitments.evaluation import (
     OPEN,
     TRUE,
     Answer,
-    amount_of,
-    end_of,
     evaluate,
-    window_of,
 )
 from protocols.commitments.instances import Hit, Instance, Items, Tally
 from protocols.commitments.lifecycle import TERMINAL, Move, State, target
-from protocols.commitments.programs import BEFORE_ALL, NEVER, Clock, Leaf, Program, Route
+from protocols.commitments.programs import BEFORE_ALL, NEVER, Leaf, Program, Route
 from protocols.commitments.reports import Report
+from protocols.commitments.tree import mentioned
 from protocols.instants import Instant
 
 SILENCE, INSTANCE = 0, 1
@@ -84,8 +82,39 @@ class Machine:
             self.on_event.setdefault(event, []).append((program.id, route))
         for life, route in program.states.items():
             self.on_state.setdefault((life.state, life.commitment), []).append((program.id, life.value, route))
-            if route.opens and program.each is not None and self._each(life.commitment) == program.each:
-                self.opened_by.setdefault(life.commitment, []).append(program.id)
+
+    def settle_order(self, ranks: dict[str, int]) -> None:
+        """Take *ranks* as the order of judging, and find who opens and who remedies whom."""
+        self.ranks = ranks
+        self.opened_by, self.remedies = {}, {}
+        for name, program in self.programs.items():
+            for life, route in program.states.items():
+                if route.opens and program.each is not None and self._each(life.commitment) == program.each:
+                    opened = self.opened_by.setdefault(life.commitment, [])
+                    opened += [] if name in opened else [name]
+            for life in () if program.if_ is None else mentioned(program.if_):
+                if life.state == "violated":
+                    remedies = self.remedies.setdefault(life.commitment, [])
+                    remedies += [] if (name, life.value) in remedies else [(name, life.value)]
+
+    def assume(self, names: Iterable[str]) -> None:
+        """Bring commitments into being as created before everything."""
+        self.assumed.update(names)
+        now, stamp, self.stamp = self.now, self.stamp, BEFORE_ALL
+        for name in sorted(names, key=self.ranks.__getitem__):
+            for instance in self.all_of(name):
+                if instance.opened:
+                    self.create(instance, BEFORE_ALL, ())
+        self.run()
+        self.now, self.stamp = now, stamp
+
+    def would_crowd(self, event: str, attributes: Mapping[str, str], most: int) -> bool:
+        """Return whether a report would need one instance more than *most*."""
+        for name, _ in self.on_event.get(event, ()):
+            value = attributes.get(self.programs[name].each or "")
+            if value is not None and value not in self.values[name] and len(self.values[name]) >= most:
+                return True
+        return False
 
     def _each(self, commitment: str) -> str | None:
         program = self.programs.get(commitment)
@@ -114,7 +143,21 @@ class Machine:
             self.past.append(Fact(at, known, items, event, attributes))
         for name, route in self.on_event.get(event, ()):
             for instance in self.reached(name, event, route, attributes):
-                self._count(instance, route, attributes, at, known, items)
+                if count(instance, route, attributes, at, known, items, self.now):
+                    heappush(self._work, (self.ranks[name], instance.number))
+
+    def recall(self, fact: Fact, sources: Mapping[str, Program], only: Container[str]) -> None:
+        """Let a fact of the past reach the commitments *only*; *sources* are those it may be about."""
+        if fact.event is not None:
+            for name, route in self.on_event.get(fact.event, ()):
+                if name in only:
+                    for instance in self.reached(name, fact.event, route, fact.attributes):
+                        count(instance, route, fact.attributes, fact.at, fact.known, fact.items, self.now)
+            return
+        for name, wanted, route in self.on_state.get((fact.state or "", fact.commitment or ""), ()):
+            if name in only:
+                each = sources[fact.commitment or ""].each
+                self._hear(name, wanted, route, each, fact.value, fact.at, fact.known, fact.items)
 
     def reached(self, name: str, event: str, route: Route, attributes: Mapping[str, str]) -> Iterable[Instance]:
         """Return the instances of commitment *name* that a report concerns, opening the one that it opens."""
@@ -155,97 +198,13 @@ class Machine:
             if not other.opened:
                 self._open(other)
 
-    def _count(
-        self,
-        instance: Instance,
-        route: Route,
-        attributes: Mapping[str, str],
-        at: Instant,
-        known: Instant,
-        items: Items,
-    ) -> None:
-        marks = instance.marks
-        if marks is None:
-            return
-        started: set[int] | None = None
-        for leaf in route.leaves:
-            if at < leaf.first or (leaf.tests and not leaf.counts_report(attributes)):
-                continue
-            index, fresh = leaf.index, True
-            if leaf.simple:
-                mark = marks[index]
-                if mark is None or at < mark[0]:  # type: ignore[index]
-                    marks[index] = (at, items)
-            else:
-                amount = amount_of(leaf, attributes)
-                if amount is None:
-                    continue
-                tally = marks[index]
-                if tally is None:
-                    tally = marks[index] = Tally()
-                assert isinstance(tally, Tally)
-                fresh = tally.add(at, items, amount, leaf)
-            if leaf.clock is not None and fresh:
-                started = started or set()
-                started.add(leaf.clock)
-        if started:
-            self._start(instance, started, at, known, items)
-        heappush(self._work, (self.ranks[instance.program.id], instance.number))
-
-    def _start(self, instance: Instance, clocks: set[int], at: Instant, known: Instant, items: Items) -> None:
-        """Start the clocks whose event happened just now, the inner ones first."""
-        for index in sorted(clocks, reverse=True):
-            clock = instance.program.clocks[index]
-            if isinstance(clock.of, Leaf):
-                happened = clock.of.first <= at <= window_of(clock.of, instance)[0]
-            else:
-                happened = evaluate(clock.of, instance, self.now)[0] == TRUE
-            if happened:
-                self._restart(instance, clock, known, items)
-
-    def _restart(self, instance: Instance, clock: Clock, known: Instant, items: Items) -> None:
-        """Let *clock* run from *known*, unless it runs for good.
-
-        A consequent's clock is fixed by detachment, an antecedent's by creation; the first start after that stays.
-        """
-        start = instance.starts[clock.index]
-        standing = instance.standing
-        fixed = standing is not State.NONE and (standing is not State.CONDITIONAL or not clock.of_consequent)
-        if known <= BEFORE_ALL or (fixed and start is not None):
-            return
-        if instance.suspended_at is not None:
-            instance.waiting = {**(instance.waiting or {}), clock.index: items}
-            return
-        marks = instance.marks
-        assert marks is not None
-        leaves = [instance.program.leaves[index] for index in clock.bounds]
-        late = [leaf for leaf in leaves if self._is_late(leaf, instance)]
-        instance.starts[clock.index] = (known, items)
-        if instance.shifts is not None:
-            instance.shifts = {end: by for end, by in instance.shifts.items() if end not in clock.ends} or None
-        for leaf in leaves:
-            mark = marks[leaf.index]
-            if leaf.negated and isinstance(mark, Tally):
-                mark.restart(known, leaf)
-            elif leaf in late:
-                # It came too late for the clock's last run and is early for this one: true since the clock restarts.
-                if isinstance(mark, Tally):
-                    mark.mark = (known, items)
-                else:
-                    marks[leaf.index] = (known, items)
-
-    @staticmethod
-    def _is_late(leaf: Leaf, instance: Instance) -> bool:
-        assert instance.marks is not None
-        mark = instance.marks[leaf.index]
-        hit = mark.mark if isinstance(mark, Tally) else mark
-        return not leaf.negated and hit is not None and hit[0] > window_of(leaf, instance)[0]
-
     # -- reports that wait for an answer --------------------------------------------------------------------------
 
-    def expect(self, report: Report, until: Instant | None) -> None:
+    def expect(self, report: Report, until: Instant | None, only: Container[str] | None = None) -> None:
         """Let an unsettled report wait where it would count; *until* is when silence settles it."""
         for instance, leaf in self._touched(report):
+            if only is not None and instance.program.id not in only:
+                continue
             if instance.unsettled is None:
                 instance.unsettled = {}
             instance.unsettled.setdefault(leaf.index, []).append(report)
@@ -365,7 +324,7 @@ class Machine:
         if state is State.NONE or state in TERMINAL or state is State.PENDING or instance.is_base:
             return
         if instance.program.timed:
-            self._start_by_time(instance)
+            start_by_time(instance, self.now)
         if instance.standing is State.CONDITIONAL:
             self._judge_conditional(instance)
         if instance.standing is State.DETACHED and instance.state not in TERMINAL:
@@ -383,7 +342,7 @@ class Machine:
             if done[0] == TRUE:
                 self.move(instance, Move.SATISFY, done[1], done[2])
                 return
-            if done[0] == OPEN:
+            if done[0] == OPEN and program.done_by_time:
                 until = min(until, done[1])
         if holds[0] == FALSE:
             until = min(until, self._fail(instance, Move.EXPIRE, holds))
@@ -422,13 +381,6 @@ class Machine:
             instance.before = instance.standing
             self.move(instance, move, since, items)
 
-    def _start_by_time(self, instance: Instance) -> None:
-        for clock in reversed(instance.program.timed):
-            if instance.starts[clock.index] is None:
-                holds = evaluate(clock.of, instance, self.now)
-                if holds[0] == TRUE:
-                    self._restart(instance, clock, holds[1], holds[2])
-
     def move(self, instance: Instance, move: Move, since: Instant, items: Items) -> None:
         """Make a move of the table and tell everyone who waits for it."""
         before, after = instance.state, target(instance.state, move, instance.before)
@@ -447,8 +399,6 @@ class Machine:
                 instance.marks, instance.unsettled = None, None
         if move is not Move.RESUME and after is not State.PENDING:
             self.tell(instance, "created" if move is Move.CREATE else after.value, since, known, items)
-        if after is State.DETACHED and move is Move.DETACH:
-            heappush(self._work, (self.ranks[instance.program.id], instance.number))
 
     def tell(self, source: Instance, state: str, at: Instant, known: Instant, items: Items) -> None:
         """Let everyone who waits for it know that *source* came into *state*."""
@@ -485,7 +435,8 @@ class Machine:
         else:
             hearing = self.all_of(name)
         for instance in hearing:
-            self._count(instance, route, {}, at, known, items)
+            if count(instance, route, {}, at, known, items, self.now):
+                heappush(self._work, (self.ranks[name], instance.number))
 
     def create(self, instance: Instance, at: Instant, items: Items) -> None:
         """Bring an instance into being."""
@@ -501,25 +452,13 @@ class Machine:
 
     def resume(self, instance: Instance, at: Instant, items: Items) -> None:
         """Let the clocks run on: every end that was open moves by the time suspended."""
-        instance.shifts = self.shifts_at(instance, at)
+        instance.shifts = shifts_at(instance, at)
         waiting, instance.suspended_at, instance.waiting = instance.waiting, None, None
         self._schedule(instance, None)
         self.move(instance, Move.RESUME, at, items)
         for index, started_by in (waiting or {}).items():
-            self._restart(instance, instance.program.clocks[index], at, started_by)
+            restart(instance, instance.program.clocks[index], at, started_by)
         heappush(self._work, (self.ranks[instance.program.id], instance.number))
-
-    @staticmethod
-    def shifts_at(instance: Instance, at: Instant) -> dict[int, int] | None:
-        """Return how far each end would have moved if a suspended instance were resumed at *at*."""
-        since = instance.suspended_at
-        shifts = copy(instance.shifts) or {}
-        if since is not None:
-            for leaf in instance.program.leaves:
-                for end in leaf.ends:
-                    if since <= end_of(end, instance)[0] < NEVER:
-                        shifts[end.number] = shifts.get(end.number, 0) + at - since
-        return shifts or None
 
     def remedies_of(self, instance: Instance) -> list[Instance]:
         """Return the instances whose antecedent waits for the violation of *instance*."""
@@ -536,5 +475,3 @@ class Machine:
             else:
                 found += self.values[name].values()
         return [other for other in found if other.opened]
-
-

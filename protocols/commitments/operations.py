@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from protocols.commitments.acts import Act, ActRefused
+from protocols.commitments.counting import shifts_at
 from protocols.commitments.evaluation import BEST, TRUE, evaluate
 from protocols.commitments.instances import Instance
 from protocols.commitments.lifecycle import MAY, OPEN, TERMINAL, Move, Role, State, allows
@@ -17,29 +18,25 @@ WAIVED = "waived"
 def operate(machine: Machine, act: Act, parties: Collection[str], powers: Powers) -> None:
     """Do what *act* says, or raise `ActRefused` and change nothing.
 
-    An act on a commitment with ``each`` is one on its base and all its instances, and is refused only if all that are
-    open refuse it.
+    An act on a commitment with ``each`` is one on all its instances, and is refused only if all of them refuse it.
     """
     move = Move(act.do)
     instances = find(machine, act.commitment or "")
-    refusals: list[ActRefused] = []
+    # The base speaks for instances to come: it goes along, and has a say of its own only while there are none.
+    own = instances[1:] or instances
     willing: list[Instance] = []
+    refusals: list[ActRefused] = []
     for instance in instances:
         try:
             _judge(machine, instance, move, act, parties, powers)
             willing.append(instance)
         except ActRefused as refused:
-            refusals.append(refused)
-    alone = len(instances) == 1
-    if refusals and all(instance.is_base and not alone for instance in willing):
-        # The base speaks for instances to come, not for those that are here.
-        raise refusals[-1] if not instances[0].is_base or alone else refusals[_first_own(instances, willing)]
+            if any(instance is one for one in own):
+                refusals.append(refused)
+    if len(refusals) == len(own):
+        raise refusals[0]
     for instance in willing:
         _do(machine, instance, move, act)
-
-
-def _first_own(instances: list[Instance], willing: list[Instance]) -> int:
-    return 0 if instances[0] in willing else 1
 
 
 def find(machine: Machine, name: str) -> list[Instance]:
@@ -100,7 +97,7 @@ def _is_given(machine: Machine, instance: Instance) -> bool:
         return False
     seen = instance
     if instance.state is State.PENDING:
-        seen = replace(instance, shifts=machine.shifts_at(instance, machine.now))
+        seen = replace(instance, shifts=shifts_at(instance, machine.now))
     return evaluate(instance.program.antecedent, seen, machine.now, BEST)[0] == TRUE
 
 
@@ -108,13 +105,12 @@ def _do(machine: Machine, instance: Instance, move: Move, act: Act) -> None:
     at, items = machine.now, (act.item,)
     match move:
         case Move.CREATE:
-            if instance.is_base or instance.program.each is None:
-                instance.because = items
             machine.create(instance, at, items)
         case Move.DELEGATE:
             instance.offer = act.to
         case Move.ACCEPT:
-            instance.answerable = (*(n for n in instance.answerable if n not in (instance.debtor, act.by)), instance.debtor)
+            earlier = (*(name for name in instance.answerable if name != instance.debtor), instance.debtor)
+            instance.answerable = tuple(name for name in earlier if name != act.by)
             instance.debtor, instance.offer = act.by, None
         case Move.ASSIGN:
             instance.creditor = act.to or instance.creditor

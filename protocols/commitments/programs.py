@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from protocols.commitments.conditions import (
+from protocols.commitments.conditions import parse
+from protocols.commitments.messages import CommitmentTerms
+from protocols.commitments.tree import (
     NUMBER,
     After,
     And,
@@ -28,9 +30,7 @@ from protocols.commitments.conditions import (
     Window,
     Within,
     event_of,
-    parse,
 )
-from protocols.commitments.messages import CommitmentTerms
 from protocols.instants import FIRST, Duration, Instant
 
 BEFORE_ALL: Instant = FIRST - 1
@@ -160,10 +160,16 @@ class Route:
     leaves: tuple[Leaf, ...]
     opens: bool
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Route":
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One commitment's terms, compiled."""
+    """One commitment's terms, compiled.
+
+    ``timed`` are the clocks that time alone may start; ``done_by_time`` if time alone may make the consequent hold.
+    """
 
     id: str
     debtor: str
@@ -178,7 +184,8 @@ class Program:
     clocks: tuple[Clock, ...]
     events: dict[str, Route]
     states: dict[LifeCycle, Route]
-    timed: tuple[Clock, ...] = field(default=())
+    timed: tuple[Clock, ...]
+    done_by_time: bool
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Program":
         return self
@@ -233,6 +240,7 @@ def compile_conditions(
         {name: Route(tuple(found), any(leaf.index in opening for leaf in found)) for name, found in events.items()},
         {life: Route(tuple(found), any(leaf.index in opening for leaf in found)) for life, found in states.items()},
         tuple(clock for clock in clocks if clock.by_time),
+        _by_time(consequent),
     )
 
 
@@ -322,9 +330,7 @@ class _Draft:
 
     def clock(self) -> Clock:
         assert self.of is not None
-        return Clock(
-            self.index, self.of, self.of_consequent, _by_time(self.of), tuple(self.bounds), tuple(self.ends)
-        )
+        return Clock(self.index, self.of, self.of_consequent, _by_time(self.of), tuple(self.bounds), tuple(self.ends))
 
 
 def _by_time(node: Node) -> bool:

@@ -40,6 +40,17 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Awaited:
+    """A report that somebody is asked to confirm or dispute."""
+
+    id: str
+    event: str
+    by: str
+    at: Instant
+    attributes: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Settled:
     """What is remembered of a report once nothing can change it."""
 
@@ -145,10 +156,10 @@ class Reports:
             return None
         return parse_duration(rule.confirm_within), rule.silence == "confirms"
 
-    def awaiting(self, member: str) -> list[Report]:
-        """Return the unanswered reports that *member* is to confirm or dispute."""
+    def awaiting(self, member: str) -> list[Awaited]:
+        """Return the unanswered reports that *member* is to confirm or dispute, in the order of their time."""
         return [
-            report
+            Awaited(report.id, report.event, report.by, report.at, report.attributes)
             for report in self.unsettled.values()
             if report.id is not None
             and not report.disputed

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from protocols.commitments.acts import (
+    ANSWERS,
     NOTHING,
     REPORT,
     Act,
@@ -19,15 +20,17 @@ from protocols.commitments.acts import (
     Transition,
     act_of,
 )
-from protocols.commitments.conditions import AGREED, Condition, ConditionError, Event, leaves, parse
-from protocols.commitments.graph import find_troubles
+from protocols.commitments.conditions import AGREED, ConditionError, parse
+from protocols.commitments.graph import Trouble, find_troubles, ranks
+from protocols.commitments.lifecycle import State
 from protocols.commitments.machine import Machine
 from protocols.commitments.messages import CommitmentTerms, EventRule
 from protocols.commitments.onlooker import came_true
-from protocols.commitments.operations import operate
+from protocols.commitments.operations import find, operate
 from protocols.commitments.programs import BEFORE_ALL, Program, compile_terms
-from protocols.commitments.reports import Report, Reports
-from protocols.commitments.status import Status, moving, open_ids, status_of, statuses
+from protocols.commitments.reports import Awaited, Reports
+from protocols.commitments.status import Status, moving, open_instances, status_of, statuses
+from protocols.commitments.tree import Condition, LifeCycle, event_of, leaves
 from protocols.instants import Instant
 
 MOST_INSTANCES: Final = 10_000
@@ -38,22 +41,235 @@ MOST_INSTANCES: Final = 10_000
 class Tracker:
     """The state of all commitments after a prefix of what was said.
 
-    ``keeps_past`` False forgets what has no effect any more: every commitment is then declared before the first act,
-    and `since` cannot be asked.
+    ``powers`` say who may suspend and resume. With ``listed_events_only`` conditions and reports may only name the
+    events that have a rule. With ``keeps_past`` False only what can still have an effect is kept: every commitment is
+    then declared before the first act, and `since` cannot be asked. ``most_instances`` bounds each commitment's.
     """
 
     parties: Sequence[str]
     events: Mapping[str, EventRule]
     powers: Mapping[str, list[str]] | None = None
-    _: object = field(default=None, init=False, repr=False, compare=False)
     listed_events_only: bool = field(default=False, kw_only=True)
     keeps_past: bool = field(default=True, kw_only=True)
     most_instances: int | None = field(default=MOST_INSTANCES, kw_only=True)
-    machine: Machine = field(init=False)
-    reports: Reports = field(init=False)
-    _declared: list[tuple[Program, bool]] = field(default_factory=list, init=False)
-    _known: set[str] = field(default_factory=set, init=False)
+    _machine: Machine = field(init=False, repr=False)
+    _reports: Reports = field(init=False, repr=False)
+    _known: dict[str, CommitmentTerms] = field(default_factory=dict, init=False, repr=False)
+    _declared: list[tuple[Program, bool]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.machine = Machine(past=[] if self.keeps_past else None)
-        self.reports = Reports(frozenset(self.parties), self.events, self.listed_events_only)
+        self._machine = Machine(past=[] if self.keeps_past else None)
+        self._reports = Reports(frozenset(self.parties), self.events, self.listed_events_only)
+
+    # -- terms ----------------------------------------------------------------------------------------------------
+
+    def knows(self, name: str) -> bool:
+        """Return whether a commitment with the id *name* was declared."""
+        return name in self._known
+
+    def check(self, terms: CommitmentTerms, known: Collection[str] = frozenset()) -> None:
+        """Raise `ConditionError` if *terms* cannot be: *known* are ids of commitments that are made with it."""
+        for role, name in (("debtor", terms.debtor), ("creditor", terms.creditor)):
+            if name not in self.parties:
+                raise ConditionError(f"{role}: {name!r} is no party (parties: {', '.join(self.parties)})")
+        for field_name, text in (("if", terms.antecedent), ("then", terms.consequent)):
+            if text is not None:
+                self._check_names(terms, field_name, parse(text), known)
+        for other in terms.excludes or ():
+            if other == terms.id or not (self.knows(other) or other in known):
+                raise ConditionError(f"excludes: no other commitment has the id {other!r}")
+
+    def _check_names(self, terms: CommitmentTerms, where: str, condition: Condition, known: Collection[str]) -> None:
+        for leaf in leaves(condition):
+            event = event_of(leaf)
+            if event is not None:
+                if self.listed_events_only and event.name != AGREED and event.name not in self.events:
+                    listed = ", ".join([*self.events, AGREED])
+                    raise ConditionError(f"{where}: {event.name!r} is no event of this room (events: {listed})")
+            elif isinstance(leaf, LifeCycle):
+                if leaf.commitment == terms.id:
+                    raise ConditionError(f"{where}: {leaf} is about this commitment itself")
+                if not self.knows(leaf.commitment) and leaf.commitment not in known:
+                    raise ConditionError(f"{where}: {leaf} names no commitment that is known")
+                other = self._known.get(leaf.commitment)
+                if leaf.value is not None and other is not None and other.each is None:
+                    raise ConditionError(f"{where}: {leaf.commitment} has no instances, so {leaf} cannot be")
+
+    def declare(self, terms: CommitmentTerms, *, assumed: bool) -> None:
+        """Make *terms* known, which is not yet creating them; *assumed* ones count as created before everything.
+
+        Terms that name each other are declared together, before the next act. Raises ``ValueError`` for an id that is
+        known already, and for terms that come too late for a tracker that forgot the past.
+        """
+        if self.knows(terms.id):
+            raise ValueError(f"two commitments have the id {terms.id!r}")
+        if not self.keeps_past and self._machine.log > BEFORE_ALL:
+            raise ValueError("a tracker that keeps no past takes no terms once something was said")
+        confirmable = frozenset(name for name, rule in self.events.items() if rule.confirmed_by is not None)
+        self._declared.append((compile_terms(terms, confirmable), assumed))
+        self._known[terms.id] = terms
+
+    def _integrate(self) -> None:
+        """Bring declared terms to where the others are: what happened before they came counts for them too."""
+        if not self._declared:
+            return
+        machine, declared, self._declared = self._machine, self._declared, []
+        for program, _ in declared:
+            machine.add(program)
+        machine.settle_order(ranks(machine.programs))
+        new = frozenset(program.id for program, _ in declared)
+        now, stamp = machine.now, machine.stamp
+        for fact in machine.past or ():
+            machine.now = machine.stamp = fact.known
+            machine.recall(fact, machine.programs, new)
+        machine.now, machine.stamp = now, stamp
+        for report in self._reports.unsettled.values():
+            machine.expect(report, None, new)
+        machine.run()
+        machine.assume([program.id for program, assumed in declared if assumed])
+
+    # -- acts -----------------------------------------------------------------------------------------------------
+
+    def apply(self, act: Act) -> Applied:
+        """Let time reach the act's instant, then do what it says or refuse it. Time never runs backwards."""
+        self._reach(act.at)
+        machine = self._machine
+        if act.at != machine.log:
+            act = replace(act, at=machine.log)
+        refusals: tuple[Refusal, ...] = ()
+        notes: list[str] = []
+        try:
+            if act.do == REPORT:
+                notes = self._report(act)
+            elif act.do in ANSWERS:
+                self._answer(act)
+            else:
+                operate(machine, act, self.parties, self.powers or {})
+        except ActRefused as refused:
+            refusals = (Refusal(act.item, refused.code, refused.why),)
+        machine.run()
+        if not refusals and not notes and not machine.transitions:
+            return NOTHING
+        return Applied(refusals, self._moved(), tuple((name, "duplicate") for name in notes))
+
+    def agree(self, at: Instant, item: int) -> None:
+        """Let the built-in event ``agreed`` happen, as *item* of the log."""
+        self._reach(at)
+        self._machine.happened(AGREED, {}, self._machine.log, self._machine.log, (item,))
+        self._machine.run()
+
+    def advance(self, at: Instant) -> list[Transition]:
+        """Let every deadline before *at* pass: at a deadline nothing has happened, a microsecond later it has."""
+        self._reach(at)
+        return list(self._moved())
+
+    def _moved(self) -> tuple[Transition, ...]:
+        moved = tuple(self._machine.transitions)
+        self._machine.transitions.clear()
+        return moved
+
+    def _reach(self, at: Instant) -> None:
+        if self._declared:
+            self._integrate()
+        machine = self._machine
+        if at > machine.log:
+            machine.log = at
+            deadlines = machine.deadlines
+            if deadlines and deadlines[0][0] < at:
+                for number in machine.due(at):
+                    self._be_silent(number)
+            machine.now = machine.stamp = at
+
+    def _be_silent(self, number: int) -> None:
+        report = self._reports.unsettled[number]
+        _, confirms = self._reports.silence_after(report) or (0, False)
+        self._reports.settle(report, "silence confirmed it" if confirms else "silence denied it")
+        self._machine.settle(report, self._machine.stamp if confirms else None, (report.item,))
+
+    def _report(self, act: Act) -> list[str]:
+        reports, machine = self._reports, self._machine
+        rule = reports.judge(act)
+        event = act.event or ""
+        if reports.is_repeated(act):
+            return machine.note_repeated(event, act.attributes)
+        if self.most_instances is not None and machine.would_crowd(event, act.attributes, self.most_instances):
+            raise ActRefused("wrong_state", f"a commitment has at most {self.most_instances:,} instances")
+        report = reports.take(act, rule)
+        if report is None:
+            machine.happened(event, act.attributes, act.at, act.at, (act.item,))
+        else:
+            silence = reports.silence_after(report)
+            machine.expect(report, None if silence is None else report.at + silence[0])
+        return []
+
+    def _answer(self, act: Act) -> None:
+        reports, machine = self._reports, self._machine
+        report = reports.answer_of(act)
+        if act.do == "dispute":
+            report.disputed_at = act.at
+            machine.disputed(report)
+            return
+        holds = act.do == "confirm" or bool(act.holds)
+        reports.settle(
+            report, "confirmed" if act.do == "confirm" else f"decided, {'holds' if holds else 'does not hold'}"
+        )
+        machine.settle(report, act.at if holds else None, (report.item, act.item))
+
+    # -- questions ------------------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> Instant | None:
+        """Return the earliest instant past which something changes if nobody says anything."""
+        self._integrate()
+        deadlines = self._machine.deadlines
+        return deadlines[0][0] if deadlines else None
+
+    def status(self, name: str) -> Status:
+        """Return the status of the commitment or instance *name*; raises ``KeyError`` if there is none."""
+        self._integrate()
+        try:
+            return status_of(self._machine, find(self._machine, name)[0])
+        except ActRefused:
+            raise KeyError(name) from None
+
+    def statuses(self) -> dict[str, Status]:
+        """Return the status of every commitment and instance, in the order of declaration."""
+        self._integrate()
+        return statuses(self._machine)
+
+    def open(self) -> list[str]:
+        """Return what has been created and has not ended."""
+        self._integrate()
+        return [instance.name for instance in open_instances(self._machine)]
+
+    def moving(self) -> list[str]:
+        """Return what is open and can still be changed by something said or by time."""
+        self._integrate()
+        return moving(self._machine)
+
+    def awaiting(self, member: str) -> list[Awaited]:
+        """Return the reports that *member* is to confirm or dispute, in the order of their time."""
+        return self._reports.awaiting(member)
+
+    def reportable(self, member: str) -> list[str]:
+        """Return the listed events that *member* may report."""
+        return self._reports.reportable(member)
+
+    def since(self, condition: str | Condition) -> Instant | None:
+        """Return when *condition* came to hold for an onlooker, who knows what is established; ``None`` if not yet.
+
+        Raises `ConditionError` for text that is no condition.
+        """
+        self._integrate()
+        confirmable = frozenset(name for name, rule in self.events.items() if rule.confirmed_by is not None)
+        read = parse(condition) if isinstance(condition, str) else condition
+        return came_true(read, self._machine, confirmable)
+
+    def findings(self) -> list[Trouble]:
+        """Return the circles, deadlocks and conflicts among what was created: code, commitments, text."""
+        self._integrate()
+        bases = self._machine.bases
+        programs = {name: base.program for name, base in bases.items() if base.state is not State.NONE}
+        return find_troubles(programs, {name: bases[name].debtor for name in programs})
+
+
+__all__ = ["MOST_INSTANCES", "Act", "Applied", "Awaited", "Refusal", "Status", "Tracker", "Transition", "act_of"]

@@ -3,7 +3,6 @@
 import sys
 from typing import NoReturn
 
-import click
 import typer
 
 from swarm.cli import audit, broker, check, decide, export, keys, run, track
@@ -11,6 +10,8 @@ from swarm.errors import BadInput, SwarmError
 from swarm.text import visible
 
 EXIT_BAD_INPUT, EXIT_ABANDONED = 2, 3
+# Typer brings a click of its own or uses the installed one, as its version has it; this finds the one it raises.
+UsageError: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     name="swarm",
@@ -37,12 +38,12 @@ def main() -> NoReturn:
     try:
         code = app(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
-    except click.exceptions.Exit as leave:
+    except typer.Exit as leave:
         sys.exit(leave.exit_code)
-    except click.ClickException as error:
+    except UsageError as error:
         error.show()
         sys.exit(EXIT_BAD_INPUT)
-    except click.Abort:
+    except typer.Abort:
         complain("interrupted")
         sys.exit(EXIT_ABANDONED)
     except KeyboardInterrupt:

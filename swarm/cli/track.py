@@ -47,4 +47,4 @@ def track_command(
             out.print(f"  refused: item {refused['item']}: {refused['code']}: {visible(refused['why'])}")
         for finding in plain["findings"]:
             out.print(f"  finding: {finding['code']}: {visible(finding['text'])}")
-    return 4 if strict and result.unmet else 0
+    return 4 if strict and not result.clean else 0

@@ -5,11 +5,13 @@ entry repeats in ``seen``: so the members themselves co-sign order and times, an
 re-dates or shows two members different logs contradicts signatures that it cannot make.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import overload
 
 from protocols.instants import SECOND, Instant, format_instant
-from swarm.entry import Entry, is_signed, parse_entry
+from swarm.entry import Entry, brief, is_signed, parse_entry
 from swarm.errors import BadEntry
 from swarm.log.port import Stored
 
@@ -21,6 +23,40 @@ def next_head(head: str, position: int, stored: Instant, author: str, identifier
     # None of the five holds a character that JSON escapes, so this is their canonical form.
     line = f'["{head}",{position},"{format_instant(stored)}","{author}","{identifier}"]'
     return sha256(line.encode()).hexdigest()
+
+
+class Digests(Sequence[str]):
+    """SHA-256 digests in lower-case hex, kept in 32 bytes each: a chain holds one for every record of its room."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, digests: Iterable[str] = ()) -> None:
+        self._raw = bytearray().join(bytes.fromhex(digest) for digest in digests)
+
+    def append(self, digest: str) -> None:
+        """Add one more."""
+        self._raw += bytes.fromhex(digest)
+
+    def __len__(self) -> int:
+        return len(self._raw) // 32
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        start = 32 * range(len(self))[index]
+        return self._raw[start : start + 32].hex()
+
+    def __eq__(self, other: object) -> bool:
+        return self._raw == other._raw if isinstance(other, Digests) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Digests({list(self)!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +105,7 @@ class Chain:
     room: str
     skew: Instant
     authors: dict[str, AuthorChain]
-    heads: list[str] = field(default_factory=lambda: [HEAD_0])
+    heads: Digests = field(default_factory=lambda: Digests([HEAD_0]))
     at: Instant = 0
 
     @classmethod
@@ -88,7 +124,9 @@ class Chain:
         return self.heads[-1]
 
     def add(self, stored: Stored) -> Link | None:
-        """Add the next record of the log; None if it is not of this room (another's entry on this subject)."""
+        """Add the next record of the log; None if it is not of this room: no member's subject, or another's entry."""
+        if stored.author not in self.authors:
+            return None
         entry, problem = self._read(stored)
         if entry is not None and entry.author != stored.author:
             return None
@@ -105,7 +143,7 @@ class Chain:
             if entry.author != stored.author:
                 return entry, None
             if entry.room != self.room:
-                raise BadEntry("wrong_room", f"signed for the room {entry.room}")
+                raise BadEntry("wrong_room", f"signed for the room {brief(entry.room)}")
             if not is_signed(entry):
                 raise BadEntry("bad_signature", "the signature is not its author's")
         except BadEntry as problem:

@@ -1,11 +1,11 @@
 """Checkpoints: a member's (or an exporter's) signature over how far a room's log goes, and its head there."""
 
-import base64
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from protocols.canonical import canonical
+from swarm import base64url
 from swarm.errors import BadEntry
 from swarm.identity import Identity, verify
 
@@ -33,7 +33,7 @@ class Checkpoint:
     def is_signed(self) -> bool:
         """Tell whether the signature is ``by``'s."""
         try:
-            signature = base64.urlsafe_b64decode(self.sig + "=" * (-len(self.sig) % 4))
+            signature = base64url.decode(self.sig)
         except ValueError:
             return False
         return verify(self.by, DOMAIN, _message(self.by, self.count, self.head, self.room), signature)
@@ -46,7 +46,7 @@ def _message(by: str, count: int, head: str, room: str) -> bytes:
 def sign_checkpoint(identity: Identity, *, room: str, count: int, head: str) -> Checkpoint:
     """Return *identity*'s checkpoint of *room* after *count* records."""
     signature = identity.sign(DOMAIN, _message(identity.public, count, head, room))
-    return Checkpoint(identity.public, count, head, room, base64.urlsafe_b64encode(signature).rstrip(b"=").decode())
+    return Checkpoint(identity.public, count, head, room, base64url.encode(signature))
 
 
 def parse_checkpoint(plain: Any) -> Checkpoint:

@@ -6,9 +6,9 @@ A header ``{"ledger":1,"room":…}``, the records in order, and a closing checkp
 """
 
 import base64
-import binascii
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from protocols.canonical import canonical
 from protocols.instants import Instant, format_instant, parse_wire_instant
+from swarm.entry import brief
 from swarm.errors import BadEntry, BadInput
 from swarm.ledger.chain import Record
 from swarm.ledger.checkpoint import Checkpoint, parse_checkpoint
@@ -24,11 +25,19 @@ from swarm.log.port import MAX_PAYLOAD_BYTES
 FORMAT = 1
 LONGEST_LINE = 2 * MAX_PAYLOAD_BYTES + 1024
 """A raw record in base64 and its envelope fit well within this."""
+_HEADER = b'{"ledger":1,'
+_NO_LEDGER = 'not a ledger: the first line is {"ledger":1,"room":…}'
+_AUTHOR = re.compile(rb'\{"author":"(U[A-Z2-7]{55})",')
+# An entry's own bytes are checked by whoever parses them; what stands around them has one form.
+_PLACE = re.compile(rb',"position":([1-9][0-9]{0,15}),"stored":"([0-9TZ:.-]{27})"\}\Z')
 
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """One record as the file claims it; ``entry`` tells in which of the two forms."""
+    """One record as the file claims it; ``entry`` tells in which of the two forms.
+
+    ``author`` is the one whose subject held it: in the first form the entry's own.
+    """
 
     line: int
     position: int
@@ -111,36 +120,41 @@ class LedgerReader:
             raise BadInput("the file is empty: there is nothing to check", source=str(self.path))
 
     def _header(self, line: bytes) -> None:
-        header = _canonical(1, line, self.path)
+        header = _canonical(1, line) if line.startswith(_HEADER) else _other_header(line, self.path)
         if header.keys() != {"ledger", "room"} or type(header["room"]) is not str:
-            raise BadInput('not a ledger: the first line is {"ledger":1,"room":…}', source=str(self.path), line=1)
-        if header["ledger"] != FORMAT:
+            raise BadInput(_NO_LEDGER, source=str(self.path), line=1)
+        if type(header["ledger"]) is not int or header["ledger"] != FORMAT:
             raise BadInput(f"ledger format {header['ledger']!r}; this reads {FORMAT}", source=str(self.path), line=1)
         self.room = header["room"]
 
     def _closing(self, number: int, line: bytes) -> None:
         try:
-            self.checkpoint = parse_checkpoint(_canonical(number, line, None))
+            self.checkpoint = parse_checkpoint(_canonical(number, line))
         except BadLine:
             raise
         except BadEntry as error:
             raise BadLine(number, str(error)) from None
 
 
-def _canonical(number: int, line: bytes, source: Path | None) -> dict[str, Any]:
-    """Return the object of *line*; where *source* is given, what is no object at all is no ledger either."""
+def _other_header(line: bytes, source: Path) -> dict[str, Any]:
+    """Return the object of a first line that does not begin like a header of ours, or raise `BadInput`."""
+    try:
+        return _canonical(1, line)
+    except BadLine:
+        raise BadInput(_NO_LEDGER, source=str(source), line=1) from None
+
+
+def _canonical(number: int, line: bytes) -> dict[str, Any]:
     try:
         plain = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError):
         plain = None
-    if not isinstance(plain, dict):
-        if source is not None:
-            raise BadInput('not a ledger: the first line is {"ledger":1,"room":…}', source=str(source), line=1)
+    if type(plain) is not dict:
         raise BadLine(number, "not a JSON object")
     try:
         same = canonical(plain) == line
     except ValueError as error:
-        raise BadLine(number, str(error)) from None
+        raise BadLine(number, brief(str(error))) from None
     if not same:
         raise BadLine(number, "not in canonical form")
     return plain
@@ -149,38 +163,42 @@ def _canonical(number: int, line: bytes, source: Path | None) -> dict[str, Any]:
 def _record(number: int, line: bytes) -> FileRecord:
     """Take a record apart. An entry's bytes are cut out as they stand: whoever parses them checks their form."""
     if line.startswith(b'{"entry":'):
-        payload, mark, rest = line[len(b'{"entry":') :].rpartition(b',"position":')
-        if mark:
-            plain = _canonical(number, b'{"position":' + rest, None)
-            position, stored = _place(number, plain, {"position", "stored"})
-            return FileRecord(number, position, stored, "", payload, True)
-        raise BadLine(number, "a record has entry, position and stored")
-    plain = _canonical(number, line, None)
-    position, stored = _place(number, plain, {"author", "position", "raw", "stored"})
+        place = _PLACE.search(line, max(0, len(line) - 100))
+        author = _AUTHOR.match(line, len(b'{"entry":'))
+        if place is None or author is None:
+            raise BadLine(number, "a record has the entry, which begins with its author, then position and stored")
+        payload = line[len(b'{"entry":') : place.start()]
+        stored = _instant(number, place[2].decode("ascii"))
+        return FileRecord(number, int(place[1]), stored, author[1].decode("ascii"), payload, True)
+    plain = _canonical(number, line)
+    if plain.keys() != {"author", "position", "raw", "stored"}:
+        raise BadLine(number, "a record has entry, position, stored; or author, position, raw, stored")
     try:
         payload = base64.b64decode(plain["raw"], validate=True)
-        exact = base64.b64encode(payload).decode() == plain["raw"] and type(plain["author"]) is str
-    except (TypeError, binascii.Error):
+        exact = base64.b64encode(payload).decode() == plain["raw"]
+    except (TypeError, ValueError):
         exact = False
-    if not exact:
-        raise BadLine(number, "raw is canonical base64, and author a public key")
-    return FileRecord(number, position, stored, plain["author"], payload, False)
+    if not exact or type(plain["author"]) is not str or type(plain["position"]) is not int:
+        raise BadLine(number, "author is a public key, position a number, and raw canonical base64")
+    stored = _instant(number, plain["stored"])
+    return FileRecord(number, plain["position"], stored, plain["author"], payload, False)
 
 
-def _place(number: int, plain: dict[str, Any], fields: set[str]) -> tuple[int, Instant]:
-    if plain.keys() != fields or type(plain["position"]) is not int or type(plain["stored"]) is not str:
-        raise BadLine(number, f"a record has exactly {', '.join(sorted(fields))}")
+def _instant(number: int, text: Any) -> Instant:
     try:
-        return plain["position"], parse_wire_instant(plain["stored"])
-    except ValueError as error:
-        raise BadLine(number, str(error)) from None
+        return parse_wire_instant(text)
+    except (TypeError, ValueError, LookupError) as error:
+        raise BadLine(number, f"stored: {brief(str(error))}") from None
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """Return the checkpoint of a receipt file (one such line); raise `BadInput`."""
     try:
-        return parse_checkpoint(json.loads(path.read_text("utf-8")))
+        with path.open("rb") as file:
+            line = file.read(LONGEST_LINE)
     except OSError as error:
         raise BadInput(f"the receipt cannot be read: {error.strerror}", source=str(path)) from None
-    except (ValueError, BadEntry) as error:
+    try:
+        return parse_checkpoint(_canonical(1, line.removesuffix(b"\n")))
+    except BadEntry as error:
         raise BadInput(f"not a receipt: {error}", source=str(path)) from None

@@ -13,11 +13,15 @@ from protocols.instants import SECOND, format_instant
 from protocols.machine import Refused
 from protocols.messages import RoomOpen, room_name
 from protocols.room import Room
-from swarm.entry import is_signed, parse_entry
+from swarm.entry import brief, is_signed, parse_entry
 from swarm.errors import BadEntry
+from swarm.identity import is_public_key
 from swarm.ledger.chain import Chain, Link, Record
 from swarm.log.port import Stored
 from swarm.names import check_names
+
+LONGEST_REASON = 400
+"""Characters of a model's complaint about a body: it may quote what was sent."""
 
 
 @dataclass(slots=True)
@@ -73,7 +77,8 @@ class Fold:
             try:
                 body = parse_body(entry.body)
             except ValueError as error:
-                link = Link(link.record, link.at, True, "bad_body", f"{entry.kind}: {error}")
+                why = f"{brief(entry.kind)}: {brief(str(error), LONGEST_REASON)}"
+                link = Link(link.record, link.at, True, "bad_body", why)
             else:
                 return self.room.apply(Event(link.record.position, link.at, name, entry.id, entry.seen_count, body))
         self.room.position = link.record.position
@@ -98,13 +103,16 @@ def read_opening(stored: Stored, room: str) -> RoomOpen:
     try:
         body = parse_body(entry.body)
     except ValueError as error:
-        raise BadEntry("bad_opening", str(error)) from None
+        raise BadEntry("bad_opening", brief(str(error), LONGEST_REASON)) from None
     if not isinstance(body, RoomOpen):
-        raise BadEntry("bad_opening", f"a room begins with room.open, not with {entry.kind}")
+        raise BadEntry("bad_opening", f"a room begins with room.open, not with {brief(entry.kind)}")
     if room_name(body.slug, entry.author, entry.body) != room:
         raise BadEntry("bad_opening", f"the name {room} is not that of this opening")
     if entry.author not in {member.key for member in body.roster}:
         raise BadEntry("bad_opening", "the author of an opening is one of its members")
+    for member in body.roster:
+        if not is_public_key(member.key):
+            raise BadEntry("bad_opening", f"roster: the key of {member.name} is no public key")
     if entry.n != 1 or entry.prev is not None or entry.seen_count != 0:
         raise BadEntry("bad_opening", "an opening is its author's first entry and has seen nothing")
     skew = abs(stored.stored - entry.sent)

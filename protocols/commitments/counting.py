@@ -1,0 +1,122 @@
+"""How an established event enters what an instance has seen: leaves take it, and clocks start with it."""
+
+from collections.abc import Mapping
+
+from protocols.commitments.evaluation import TRUE, amount_of, end_of, evaluate, window_of
+from protocols.commitments.instances import Instance, Items, Tally
+from protocols.commitments.lifecycle import State
+from protocols.commitments.programs import BEFORE_ALL, NEVER, Clock, Leaf, Route
+from protocols.instants import Duration, Instant
+
+
+def count(
+    instance: Instance,
+    route: Route,
+    attributes: Mapping[str, str],
+    at: Instant,
+    known: Instant,
+    items: Items,
+    now: Instant,
+) -> bool:
+    """Let the leaves of *route* take an event of the time *at*, established at *known*; return whether any did."""
+    marks = instance.marks
+    if marks is None:
+        return False
+    counted = False
+    started: set[int] | None = None
+    for leaf in route.leaves:
+        if at < leaf.first or (leaf.tests and not leaf.counts_report(attributes)):
+            continue
+        index, fresh = leaf.index, True
+        if leaf.simple:
+            mark = marks[index]
+            if mark is None or at < mark[0]:  # type: ignore[index]
+                marks[index] = (at, items)
+                counted = True
+        else:
+            amount = amount_of(leaf, attributes)
+            if amount is None:
+                continue
+            tally = marks[index]
+            if tally is None:
+                tally = marks[index] = Tally()
+            assert isinstance(tally, Tally)
+            fresh = tally.add(at, items, amount, leaf)
+            counted = True
+        if leaf.clock is not None and fresh:
+            started = started or set()
+            started.add(leaf.clock)
+    if started:
+        # A clock inside the E of another has the higher number: it is up to date when E is looked at.
+        for index in sorted(started, reverse=True):
+            clock = instance.program.clocks[index]
+            if _happened(clock, instance, at, now):
+                restart(instance, clock, known, items)
+        return True
+    return counted
+
+
+def _happened(clock: Clock, instance: Instance, at: Instant, now: Instant) -> bool:
+    of = clock.of
+    if isinstance(of, Leaf):
+        return at <= window_of(of, instance)[0]
+    return evaluate(of, instance, now)[0] == TRUE
+
+
+def start_by_time(instance: Instance, now: Instant) -> None:
+    """Start the clocks whose event came to hold because time passed."""
+    for clock in reversed(instance.program.timed):
+        if instance.starts[clock.index] is None:
+            holds = evaluate(clock.of, instance, now)
+            if holds[0] == TRUE:
+                restart(instance, clock, holds[1], holds[2])
+
+
+def restart(instance: Instance, clock: Clock, known: Instant, items: Items) -> None:
+    """Let *clock* run from *known*, unless it runs for good.
+
+    A consequent's clock is fixed by detachment, an antecedent's by creation; the first start after that stays.
+    """
+    start = instance.starts[clock.index]
+    standing = instance.standing
+    fixed = standing is not State.NONE and (standing is not State.CONDITIONAL or not clock.of_consequent)
+    if known <= BEFORE_ALL or (fixed and start is not None):
+        return
+    if instance.suspended_at is not None:
+        instance.waiting = {**(instance.waiting or {}), clock.index: items}
+        return
+    marks = instance.marks
+    assert marks is not None
+    leaves = [instance.program.leaves[index] for index in clock.bounds]
+    late = [leaf.index for leaf in leaves if _is_late(leaf, instance)]
+    instance.starts[clock.index] = (known, items)
+    if instance.shifts is not None:
+        instance.shifts = {end: by for end, by in instance.shifts.items() if end not in clock.ends} or None
+    for leaf in leaves:
+        mark = marks[leaf.index]
+        if leaf.negated and isinstance(mark, Tally):
+            mark.restart(known, leaf)
+        elif leaf.index in late:
+            # It came too late for the clock's last run and is early for this one: true since the clock restarts.
+            if isinstance(mark, Tally):
+                mark.mark = (known, items)
+            else:
+                marks[leaf.index] = (known, items)
+
+
+def _is_late(leaf: Leaf, instance: Instance) -> bool:
+    assert instance.marks is not None
+    mark = instance.marks[leaf.index]
+    hit = mark.mark if isinstance(mark, Tally) else mark
+    return not leaf.negated and hit is not None and hit[0] > window_of(leaf, instance)[0]
+
+
+def shifts_at(instance: Instance, at: Instant) -> dict[int, Duration] | None:
+    """Return how far each end has moved once a suspended instance is resumed at *at*: those still open move."""
+    shifts = dict(instance.shifts or {})
+    if instance.suspended_at is not None:
+        for leaf in instance.program.leaves:
+            for end in leaf.ends:
+                if instance.suspended_at <= end_of(end, instance)[0] < NEVER:
+                    shifts[end.number] = shifts.get(end.number, 0) + at - instance.suspended_at
+    return shifts or None

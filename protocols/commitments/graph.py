@@ -1,0 +1,152 @@
+"""What depends on what: circles of commitments, parties that wait for each other, promises that exclude each other."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import networkx
+
+from protocols.commitments.programs import Program
+from protocols.commitments.tree import And, Before, By, Condition, LifeCycle, No, Or, Timed, Within, event_of, leaves
+
+Trouble = tuple[str, tuple[str, ...], str]
+"""A finding's code, the commitments it is about, and what it says."""
+
+
+def dependencies(programs: Mapping[str, Program]) -> Any:
+    """Return the directed graph of commitments: an edge to each that a commitment's conditions name."""
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(programs)
+    graph.add_edges_from((name, other) for name, program in programs.items() for other in sorted(program.named))
+    return graph
+
+
+def ranks(programs: Mapping[str, Program]) -> dict[str, int]:
+    """Return an order in which each commitment comes after those it names; those of one circle share a rank."""
+    whole = networkx.condensation(dependencies(programs))
+    rank: dict[str, int] = {}
+    for generation, components in enumerate(networkx.topological_generations(whole.reverse(copy=False))):
+        for component in components:
+            for name in whole.nodes[component]["members"]:
+                rank[name] = generation
+    return rank
+
+
+def find_troubles(programs: Mapping[str, Program], debtors: Mapping[str, str]) -> list[Trouble]:
+    """Return the circles, deadlocks and conflicts among the commitments in *debtors*, which says who owes each now."""
+    live = {name: program for name, program in programs.items() if name in debtors}
+    return [*_circles(live), *_deadlocks(live, debtors), *_conflicts(live, debtors)]
+
+
+def _circles(programs: Mapping[str, Program]) -> list[Trouble]:
+    graph = dependencies(programs).subgraph(programs)
+    return [
+        ("circle", names, f"{', '.join(names)} wait for each other in a circle") for names in _knots(graph, programs)
+    ]
+
+
+def _knots(graph: Any, order: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return the strongly connected parts of more than one node, in the order of declaration."""
+    place = {name: number for number, name in enumerate(order)}
+    knots = [
+        tuple(sorted(part, key=place.__getitem__))
+        for part in networkx.strongly_connected_components(graph)
+        if len(part) > 1
+    ]
+    return sorted(knots, key=lambda names: place[names[0]])
+
+
+def _deadlocks(programs: Mapping[str, Program], debtors: Mapping[str, str]) -> list[Trouble]:
+    """Find parties of whom none has to act first.
+
+    A commitment binds once its antecedent can come to hold and its clocks can run. An event can come about if nobody
+    promised it, or if a commitment that binds promises it. What never binds under that rule, and waits in a circle for
+    what another debtor promised, is a deadlock.
+    """
+    promised: dict[str, list[str]] = {}
+    for name, program in programs.items():
+        for event in _wanted(program.then):
+            promised.setdefault(event, []).append(name)
+    binding: set[str] = set()
+    while True:
+        more = {
+            name
+            for name, program in programs.items()
+            if name not in binding
+            and (program.if_ is None or _can_come(program.if_, promised, binding))
+            and _can_run(program.then, promised, binding)
+        }
+        if not more:
+            break
+        binding |= more
+    graph = networkx.DiGraph()
+    for name, program in programs.items():
+        if name not in binding:
+            events = set() if program.if_ is None else _wanted(program.if_)
+            events |= _clock_events(program.then)
+            graph.add_edges_from((name, other) for event in events for other in promised.get(event, ()))
+    stuck = graph.subgraph([name for name in programs if name not in binding])
+    found: list[Trouble] = []
+    for names in _knots(stuck, programs):
+        waiting = list(dict.fromkeys(debtors[name] for name in names))
+        if len(waiting) > 1:
+            text = f"{' and '.join(waiting)} wait for each other ({', '.join(names)}): none has to act first"
+            found.append(("deadlock", names, text))
+    return found
+
+
+def _wanted(condition: Condition) -> set[str]:
+    """Return the events that *condition* wants to happen, clocks aside."""
+    if isinstance(condition, And | Or):
+        return set().union(*map(_wanted, condition.parts))
+    if isinstance(condition, No):
+        return set()
+    event = event_of(condition.what if isinstance(condition, Timed) else condition)
+    return set() if event is None else {event.name}
+
+
+def _clock_events(condition: Condition) -> set[str]:
+    if isinstance(condition, And | Or):
+        return set().union(*map(_clock_events, condition.parts))
+    if not isinstance(condition, Timed | No):
+        return set()
+    clocks = [window.of for window in condition.windows if isinstance(window, Within)]
+    return {event.name for of in clocks for leaf in leaves(of) if (event := event_of(leaf)) is not None}
+
+
+def _can_come(condition: Condition, promised: Mapping[str, list[str]], binding: set[str]) -> bool:
+    if isinstance(condition, And | Or):
+        found = (_can_come(part, promised, binding) for part in condition.parts)
+        return all(found) if isinstance(condition, And) else any(found)
+    if isinstance(condition, No):
+        return True
+    what = condition.what if isinstance(condition, Timed) else condition
+    if isinstance(what, LifeCycle):
+        return True
+    event = event_of(what)
+    makers = promised.get(event.name, []) if event is not None else []
+    return not makers or any(name in binding for name in makers)
+
+
+def _can_run(condition: Condition, promised: Mapping[str, list[str]], binding: set[str]) -> bool:
+    """Return whether the ends of what is promised can come, so that its debtor has to act."""
+    if isinstance(condition, And | Or):
+        found = (_can_run(part, promised, binding) for part in condition.parts)
+        return any(found) if isinstance(condition, And) else all(found)
+    if not isinstance(condition, Timed | No):
+        return True
+    clocks = [window.of for window in condition.windows if isinstance(window, Within)]
+    fixed = any(isinstance(window, By | Before) for window in condition.windows)
+    return fixed or not clocks or any(_can_come(of, promised, binding) for of in clocks)
+
+
+def _conflicts(programs: Mapping[str, Program], debtors: Mapping[str, str]) -> list[Trouble]:
+    found: list[Trouble] = []
+    seen: set[frozenset[str]] = set()
+    for name, program in programs.items():
+        for other in program.excludes:
+            pair = frozenset({name, other})
+            if other in programs and debtors[name] == debtors[other] and pair not in seen:
+                seen.add(pair)
+                text = f"{debtors[name]} promises both {name} and {other}, which exclude each other"
+                found.append(("conflict", (name, other), text))
+    return found

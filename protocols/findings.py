@@ -20,13 +20,15 @@ class Severity(StrEnum):
 class Finding:
     """One noteworthy fact: what (``code``), where in the log (``position``), by whom, in words.
 
-    ``position`` is 0 where no record caused it, ``who`` empty where nobody did.
+    ``position`` is 0 where no record caused it, ``who`` empty where nobody did. ``refused``: the rules refused what
+    stands at that position, and it changed nothing.
     """
 
     code: str
     position: int
     who: str
     text: str
+    refused: bool = False
 
     @property
     def severity(self) -> Severity:

@@ -123,13 +123,13 @@ class RoomOpen(Message):
             if member not in known:
                 raise ValueError(f"authority.terms.{term}: {member!r} is no member")
         for event, rule in self.events.items():
-            for role, member in (
+            for role, named in (
                 ("by", rule.by),
                 ("confirmed_by", rule.confirmed_by),
                 ("decided_by", rule.decided_by),
             ):
-                if member is not None and member not in known:
-                    raise ValueError(f"events.{event}.{role}: {member!r} is no member; valid: {', '.join(names)}")
+                if named is not None and named not in known:
+                    raise ValueError(f"events.{event}.{role}: {named!r} is no member; valid: {', '.join(names)}")
         for power, holders in self.powers.items():
             for member in holders:
                 if member not in known:

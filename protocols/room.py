@@ -89,7 +89,7 @@ class Room:
             self.findings += self._take(event)
         except Refused as refused:
             text = f"{kind_of(event.body)} refused: {refused.why}"
-            self.findings.append(Finding(refused.code, event.position, event.author, text))
+            self.findings.append(Finding(refused.code, event.position, event.author, text, refused=True))
         self._close_if_complete()
         return self.findings[before:]
 
@@ -233,7 +233,10 @@ class Room:
     def _track(self, act: Act, event: Event) -> list[Finding]:
         assert self.tracker is not None
         applied = self.tracker.apply(act)
-        return [Finding(r.code, event.position, event.author, f"{act.do} refused: {r.why}") for r in applied.refusals]
+        return [
+            Finding(r.code, event.position, event.author, f"{act.do} refused: {r.why}", refused=True)
+            for r in applied.refusals
+        ]
 
     # -- steps and stages -----------------------------------------------------------------------------------------
 

@@ -301,8 +301,10 @@ class _Audit:
             text = "not every member is shown to have signed the end"
             self._notes.append(Finding("not_complete", 0, "", text))
         if covered_to < self._read:
-            text = f"records {covered_to + 1} to {self._read} rest on their authors and the exporter alone"
-            self._notes.append(Finding("uncovered", covered_to + 1, "", text))
+            first, last = covered_to + 1, self._read
+            which = f"record {last} rests" if first == last else f"records {first} to {last} rest"
+            text = f"{which} on the word of author and exporter alone"
+            self._notes.append(Finding("uncovered", first, "", text))
 
     # -- as of ----------------------------------------------------------------------------------------------------
 

@@ -63,17 +63,26 @@ def _die_with_parent() -> None:
         with contextlib.suppress(OSError):
             while os.read(0, 1024):
                 pass
-        _end(EXIT_STOPPED)
+        if _leads_its_group():
+            os.killpg(0, signal.SIGKILL)
+        os._exit(EXIT_STOPPED)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
+def _leads_its_group() -> bool:
+    """Tell whether this process's group holds nothing but itself and what its mind has started."""
+    return os.getpgrp() == os.getpid()
+
+
 def _end(code: int) -> NoReturn:
-    """End at once: a mind's thread may still hang, and nothing is left to save. Its own children go too."""
+    """End at once: a mind's thread may still hang, and nothing is left to save. What it has started ends too."""
     with contextlib.suppress(OSError):
-        if os.getpgrp() == os.getpid():
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            os.killpg(0, signal.SIGTERM)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    if _leads_its_group():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.killpg(0, signal.SIGTERM)
     os._exit(code)
 
 
@@ -103,9 +112,6 @@ def main() -> NoReturn:
         code = _complain(config, EXIT_CLOCK, error)
     except SwarmError as error:
         code = _complain(config, EXIT_STOPPED, error)
-    with contextlib.suppress(OSError):
-        sys.stdout.flush()
-        sys.stderr.flush()
     _end(code)
 
 

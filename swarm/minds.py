@@ -148,7 +148,7 @@ class _Broke(Exception):
 async def _contained(answer: Awaitable[Any]) -> Any:
     try:
         return await answer
-    except Exception:
+    except (Exception, GeneratorExit):
         raise
     except BaseException as error:
         task = asyncio.current_task()

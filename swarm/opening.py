@@ -9,6 +9,7 @@ from swarm.entry import Entry, parse_entry, sign_entry
 from swarm.errors import BadEntry, SwarmError, Unavailable, WrongLast
 from swarm.identity import Identity
 from swarm.ledger.chain import HEAD_0
+from swarm.ledger.fold import read_opening
 from swarm.log.port import Log
 
 
@@ -36,6 +37,20 @@ async def publish_opening(log: Log, entry: Entry, *, patience_s: float = 30.0) -
             if loop.time() > give_up:
                 raise
             await asyncio.sleep(0.1)
+
+
+async def find_opener(log: Log, room: str, *, timeout_s: float = 10.0) -> str:
+    """Return the public key of the member that opened *room*: the author of the record that gives the room its name.
+
+    Raises `Unavailable` if there is no such room on *log*, or none that was opened as its name says.
+    """
+    for stored in await log.earliest(room, timeout_s=timeout_s):
+        try:
+            read_opening(stored, room)
+        except BadEntry:
+            continue
+        return stored.author
+    raise Unavailable(f"there is no room {room} on this log")
 
 
 def kept_opening(payload: bytes) -> Entry:

@@ -72,9 +72,9 @@ class Processes:
             return
         await asyncio.wait(waiting, timeout=GRACE_S)
         for process in processes:
-            # Its group holds what its mind has started, and outlives it.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
         await asyncio.wait(waiting, timeout=GRACE_S)
         for task in waiting:
             task.cancel()

@@ -1,24 +1,27 @@
 """`swarm run`: a scenario becomes a room; its members sit down, each in a process of its own; what they said stays.
 
-The parent opens the room as the first member, starts the others' processes and its own first member's, follows the
-log like everybody else to show what happens, and writes the ledger and the roster when the room is over or is left.
+The parent opens the room as the first member, starts the members' processes, follows the log like everybody else to
+show what happens, and writes the ledger and the roster when the room is over or is left. However a run ends, all that
+it has started ends first; what was said until then is in the ledger.
 """
 
 import asyncio
 import contextlib
 import json
 import os
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic, time_ns
+from time import monotonic
 from typing import Any
 
-from swarm.errors import BadInput, WireError
+from swarm.clock import utc_now
+from swarm.entry import Entry
+from swarm.errors import BadEntry, BadInput, SwarmError, WireError
 from swarm.files import Document, load
-from swarm.identity import Identity
 from swarm.ledger.checkpoint import sign_checkpoint
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
@@ -26,16 +29,21 @@ from swarm.log.memory import MemoryLog
 from swarm.log.port import Log
 from swarm.opening import kept_opening, publish_opening, sign_opening
 from swarm.outbox import MemoryOutbox
+from swarm.places import Kept, check_server, check_writable, replace_text
+from swarm.processes import Processes
 from swarm.replica import Replica
 from swarm.scenario import Scenario, agent_config, make_agent, read_scenario
 from swarm.seat import Seat
 from swarm.summary import cost_of, summary_of
 
 Watcher = Callable[[Fold], None]
-"""Called with the fold whenever the parent has folded more."""
+"""Called with the fold whenever the parent has folded more. What it raises ends the run, and is raised after that."""
 
 PARTING_S = 10.0
 """How long members have to end by themselves once the room is over."""
+REACH_S = 10.0
+"""How long the server may take to be reached, and again to take the opening."""
+LAST_LOOK_S = 2.0
 EXIT_CODES = {"agreed": 0, "open": 0, "no_agreement": 1, "abandoned": 3}
 
 
@@ -81,11 +89,6 @@ class RunResult:
         return {**self.summary, **head, "ledger": self.ledger, "cost": self.cost, "seconds": self.seconds}
 
 
-def utc_now() -> int:
-    """Return this machine's clock in microseconds."""
-    return time_ns() // 1000
-
-
 def run(
     scenario: str | os.PathLike[str] | Mapping[str, Any] | Document,
     *,
@@ -107,15 +110,14 @@ def run(
     parsed = read_scenario(load(scenario))
     for member in parsed.members:
         make_agent(agent_config(member))
-    job = _Run(
-        parsed,
-        ledger=Path(ledger) if ledger is not None else None,
-        roster=Path(roster) if roster is not None else None,
-        directory=Path(directory) if directory is not None else None,
-        server=server,
-        watch=watch,
-    )
-    return asyncio.run(job.in_memory() if memory else job.in_processes())
+    if server is not None:
+        check_server(server)
+    source = None if isinstance(scenario, Mapping | Document) else Path(scenario)
+    paths = [Path(path) if path is not None else None for path in (ledger, roster)]
+    check_writable(paths, source)
+    with Kept.at(None if directory is None else Path(directory), parsed.names) as kept:
+        job = _Run(parsed, kept, ledger=paths[0], roster=paths[1], server=server, watch=watch)
+        return asyncio.run(job.run(job.in_memory() if memory else job.in_processes()))
 
 
 class _Run:
@@ -124,180 +126,190 @@ class _Run:
     def __init__(
         self,
         scenario: Scenario,
+        kept: Kept,
         *,
         ledger: Path | None,
         roster: Path | None,
-        directory: Path | None,
         server: str | None,
         watch: Watcher | None,
     ) -> None:
         self._scenario = scenario
+        self._kept = kept
         self._ledger = ledger
         self._roster = roster
-        self._directory = directory
         self._server = server
         self._watch = watch
         self._started = monotonic()
-        self._seeds: dict[str, bytes] = {}
-        self._identities: dict[str, Identity] = {}
-        for path in (ledger, roster):
-            if path is not None and not path.resolve().parent.is_dir():
-                raise BadInput("no such folder to write to", source=str(path))
+        self._stop = asyncio.Event()
+        self._opener = kept.identities[scenario.names[0]]
 
-    @property
-    def _opener(self) -> Identity:
-        return self._identities[self._scenario.names[0]]
-
-    # -- in one process -------------------------------------------------------------------------------------------
+    async def run(self, work: Coroutine[Any, Any, RunResult]) -> RunResult:
+        """Do *work*; the first signal to end lets it come to an end in order, further ones change nothing."""
+        with _signals(self._stop):
+            return await work
 
     async def in_memory(self) -> RunResult:
         """Seat everyone in this process."""
-        self._make_keys()
         async with MemoryLog() as log:
             replica = await self._open(log)
-            return await self._seat_all(log, replica)
-
-    async def _seat_all(self, log: Log, replica: Replica) -> RunResult:
-        async with asyncio.TaskGroup() as group:
-            following = group.create_task(replica.follow())
-            watching = group.create_task(self._show(replica))
             seats = [
-                group.create_task(
-                    Seat(self._identities[m.name], make_agent(agent_config(m)), replica, MemoryOutbox(), utc_now).run()
+                asyncio.create_task(
+                    Seat(
+                        self._kept.identities[m.name], make_agent(agent_config(m)), replica, MemoryOutbox(), utc_now
+                    ).run()
                 )
                 for m in self._scenario.members
             ]
-            await asyncio.wait(seats)
-            following.cancel()
-            watching.cancel()
-        self._show_now(replica)
-        return self._finish(replica.fold, None)
 
-    # -- in processes ---------------------------------------------------------------------------------------------
+            def why() -> str:
+                errors = [task.exception() for task in seats if task.done() and not task.cancelled()]
+                return ", ".join(dict.fromkeys(str(error) for error in errors if error is not None))
+
+            async def end() -> None:
+                for task in seats:
+                    task.cancel()
+                await asyncio.gather(*seats, return_exceptions=True)
+
+            interrupted = await self._until_over(replica, asyncio.wait(seats), None, end, why)
+            for task in seats:
+                error = None if task.cancelled() else task.exception()
+                if error is not None and not isinstance(error, SwarmError):
+                    raise error  # A bug of ours.
+            return self._finish(replica.fold, interrupted)
 
     async def in_processes(self) -> RunResult:
         """Start a process a member, over an embedded or another server; whatever happens, all of them end."""
-        from swarm.log.jetstream import JetStreamLog
-
-        self._make_keys()
         async with AsyncExitStack() as stack:
-            url, broker = await self._server_for(stack)
-            login = None if self._server else self._opener
-            log = await stack.enter_async_context(
-                await JetStreamLog.connect(url, identity=login, name="swarm-run", timeout_s=10.0)
-            )
-            replica = await self._open(log)
-            members = await stack.enter_async_context(self._processes(url, replica))
-            return await self._until_over(replica, members, broker)
+            url, broker, log = await self._unless_stopped(self._reach(stack))
+            replica = await self._unless_stopped(self._open(log))
+            members = Processes()
+            stack.push_async_callback(members.end)
+            if not replica.room.over:
+                for member in self._scenario.members:
+                    await members.start(member.name, self._config(member, url, replica.name))
+            lost = None if broker is None else broker.wait()
+            interrupted = await self._until_over(replica, members.ended(), lost, members.end, members.why)
+            return self._finish(replica.fold, interrupted)
 
-    async def _server_for(self, stack: AsyncExitStack) -> tuple[str, Any]:
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Return what *work* does, unless the run is told to end meanwhile and *work* does not end soon."""
+        task = asyncio.ensure_future(work)
+        stopped = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not task.done():
+            await asyncio.wait({task}, timeout=LAST_LOOK_S)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+            raise SwarmError("interrupted before the room was open")
+        return task.result()
+
+    async def _reach(self, stack: AsyncExitStack) -> tuple[str, Any, Log]:
         from swarm.broker import Broker
+        from swarm.log.jetstream import JetStreamLog
         from swarm.log.streams import ensure_streams
 
+        broker = None
         if self._server is not None:
-            await ensure_streams(self._server, timeout_s=10.0)
-            return self._server, None
-        directory = None if self._directory is None else self._directory / "broker"
-        keys = [identity.public for identity in self._identities.values()]
-        broker = await stack.enter_async_context(Broker(directory, members=keys))
-        return broker.url, broker
-
-    def _make_keys(self) -> None:
-        for name in self._scenario.names:
-            if self._directory is None:
-                self._seeds[name] = os.urandom(32)
-                self._identities[name] = Identity(self._seeds[name])
-                continue
-            path = self._key_path(name)
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not path.exists():
-                Identity.new().save(path)
-            self._identities[name] = Identity.load(path)
-
-    def _key_path(self, name: str) -> Path:
-        assert self._directory is not None
-        return self._directory / "keys" / f"{self._scenario.names.index(name):02d}.key"
+            url = self._server
+            await ensure_streams(url, timeout_s=REACH_S)
+        else:
+            keys = [identity.public for identity in self._kept.identities.values()]
+            broker = await stack.enter_async_context(Broker(self._kept.broker, members=keys))
+            url = broker.url
+        login = self._opener if broker is not None else None
+        log = await JetStreamLog.connect(url, identity=login, name="swarm-run", timeout_s=REACH_S)
+        return url, broker, await stack.enter_async_context(log)
 
     async def _open(self, log: Log) -> Replica:
-        kept = None if self._directory is None else self._directory / "opening"
-        if kept is not None and kept.exists():
-            entry = kept_opening(kept.read_bytes())
-        else:
-            keys = {name: identity.public for name, identity in self._identities.items()}
+        """Open the room, or find the one that was opened before it was cut off."""
+        entry = await self._opened_before(log)
+        if entry is None:
+            keys = {name: identity.public for name, identity in self._kept.identities.items()}
             entry = sign_opening(self._opener, self._scenario.opening(keys), utc_now())
-            if kept is not None:
-                kept.write_bytes(entry.payload)
-        await publish_opening(log, entry)
+            self._kept.opening.keep(entry.payload)
+            await publish_opening(log, entry, patience_s=REACH_S)
         replica = Replica(log, entry.room, self._opener.public, utc_now)
         await replica.open()
         return replica
 
-    @asynccontextmanager
-    async def _processes(self, url: str, replica: Replica) -> AsyncIterator[dict[str, asyncio.subprocess.Process]]:
-        processes: dict[str, asyncio.subprocess.Process] = {}
+    async def _opened_before(self, log: Log) -> Entry | None:
+        payload = self._kept.opening.kept()
+        if payload is None:
+            return None
+        source = str(self._kept.directory)
         try:
-            for member in self._scenario.members:
-                processes[member.name] = await self._start(member, url, replica.name)
-            yield processes
-        finally:
-            await asyncio.shield(_end(list(processes.values())))
+            entry = kept_opening(payload)
+            keys = {name: identity.public for name, identity in self._kept.identities.items()}
+            same = self._scenario.opening(keys, entry.body["nonce"]).plain() == entry.body
+        except (BadEntry, KeyError, ValueError) as error:
+            raise BadInput(f"the opening kept here cannot be read: {error}", source=source) from None
+        if not same:
+            raise BadInput("a run of another scenario is kept here; use another --dir for this one", source=source)
+        if await log.first(entry.room, entry.author) is not None:
+            return entry
+        if self._kept.spoken():
+            text = f"the run kept here is not on this server: {entry.room}; use the server that it began on"
+            raise BadInput(text, source=source)
+        return None  # It never got there, and by now its date would be disputed.
 
-    async def _start(self, member: Any, url: str, room: str) -> asyncio.subprocess.Process:
-        config: dict[str, Any] = {
+    def _config(self, member: Any, url: str, room: str) -> dict[str, Any]:
+        return {
             "name": member.name,
             "room": room,
             "opener": self._opener.public,
             "server": url,
             "login": self._server is None,
             "agent": agent_config(member),
+            **self._kept.private(member.name),
         }
-        if self._directory is None:
-            config["seed"] = self._seeds[member.name].hex()
-        else:
-            config["key"] = str(self._key_path(member.name).resolve())
-            config["outbox"] = str(self._key_path(member.name).resolve().with_suffix(".outbox"))
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "swarm.member", stdin=asyncio.subprocess.PIPE, start_new_session=True
-        )
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(config).encode() + b"\n")
-        await process.stdin.drain()
-        return process
 
     async def _until_over(
-        self, replica: Replica, members: dict[str, asyncio.subprocess.Process], broker: Any
-    ) -> RunResult:
-        interrupted = None
-        tasks = {
-            "follow": asyncio.create_task(replica.follow()),
-            "show": asyncio.create_task(self._show(replica)),
-            "members": asyncio.create_task(_all_ended(members)),
-        }
-        if broker is not None:
-            tasks["broker"] = asyncio.create_task(broker.wait())
-        try:
-            await asyncio.wait(tasks.values(), return_when=asyncio.FIRST_COMPLETED)
-            if tasks["show"].done():
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(asyncio.shield(tasks["members"]), PARTING_S)
-            elif "broker" in tasks and tasks["broker"].done():
-                interrupted = "broker lost"
-            elif tasks["members"].done():
-                interrupted = "all members' processes ended"
-            else:
-                interrupted = str(tasks["follow"].exception())
-        except asyncio.CancelledError:
-            interrupted = "interrupted"
-        finally:
-            for task in tasks.values():
-                task.cancel()
-            await asyncio.gather(*tasks.values(), return_exceptions=True)
-        with contextlib.suppress(WireError):
-            await replica.refresh(timeout_s=2.0)
-        self._show_now(replica)
-        return self._finish(replica.fold, interrupted)
+        self,
+        replica: Replica,
+        ended: Awaitable[Any],
+        lost: Awaitable[Any] | None,
+        end: Callable[[], Awaitable[None]],
+        why: Callable[[], str],
+    ) -> str | None:
+        """Follow the room until it is over or nobody can go on, *end* its members, and look a last time.
 
-    # -- both -----------------------------------------------------------------------------------------------------
+        Return what cut it off, if anything did.
+        """
+        follow, show = asyncio.create_task(replica.follow()), asyncio.create_task(self._show(replica))
+        members, stop = asyncio.ensure_future(ended), asyncio.create_task(self._stop.wait())
+        broker = asyncio.ensure_future(lost if lost is not None else asyncio.Event().wait())
+        tasks: set[asyncio.Future[Any]] = {follow, show, members, stop, broker}
+        interrupted = None
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if show.done() and show.exception() is not None:
+                interrupted = "not shown any more"
+            elif show.done():
+                await asyncio.wait({members, stop}, timeout=PARTING_S, return_when=asyncio.FIRST_COMPLETED)
+            elif stop.done():
+                interrupted = "interrupted"
+            elif broker.done():
+                interrupted = "broker lost"
+            elif members.done():
+                interrupted = f"all members stopped: {why()}"
+            else:
+                interrupted = str(follow.exception())
+        finally:
+            await end()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        if interrupted != "broker lost":
+            with contextlib.suppress(WireError):
+                await replica.refresh(timeout_s=LAST_LOOK_S)
+        failure = show.exception() if not show.cancelled() else None
+        if failure is not None:
+            self._finish(replica.fold, interrupted)
+            raise failure
+        self._show_now(replica)
+        return interrupted
 
     async def _show(self, replica: Replica) -> None:
         """Show every change until the room is over."""
@@ -319,7 +331,7 @@ class _Run:
             checkpoint = sign_checkpoint(self._opener, room=chain.room, count=chain.position, head=chain.head)
             write_ledger(self._ledger, chain.room, fold.records, checkpoint)
         if self._roster is not None:
-            _write_roster(self._roster, {name: key for key, name in fold.names.items()})
+            replace_text(self._roster, _roster_text({name: key for key, name in fold.names.items()}), "roster")
         summary = summary_of(room)
         outcome, reason = summary["outcome"], summary["reason"]
         if outcome == "unfinished" or (interrupted is not None and not room.over):
@@ -341,30 +353,25 @@ class _Run:
         )
 
 
-async def _all_ended(members: Mapping[str, asyncio.subprocess.Process]) -> None:
-    await asyncio.gather(*(process.wait() for process in members.values()))
+@contextmanager
+def _signals(stop: asyncio.Event) -> Iterator[None]:
+    """Let the signals that ask a program to end set *stop*; those that are ignored stay so."""
+    loop = asyncio.get_running_loop()
+    before: dict[signal.Signals, Any] = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        handler = signal.getsignal(number)
+        if threading.current_thread() is threading.main_thread() and handler != signal.SIG_IGN:
+            loop.add_signal_handler(number, stop.set)
+            before[number] = handler
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
 
 
-async def _end(processes: list[asyncio.subprocess.Process]) -> None:
-    """End members' processes: their input closes, and whoever is still there after a moment is killed."""
-    for process in processes:
-        if process.stdin is not None:
-            process.stdin.close()
-    waiting = [asyncio.create_task(process.wait()) for process in processes]
-    if not waiting:
-        return
-    await asyncio.wait(waiting, timeout=2.0)
-    for process in processes:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-    await asyncio.wait(waiting, timeout=2.0)
-
-
-def _write_roster(path: Path, roster: Mapping[str, str]) -> None:
+def _roster_text(roster: Mapping[str, str]) -> str:
     lines = ["# Public keys of a room's members: what an audit pins.\n"]
     lines += [f"{json.dumps(name, ensure_ascii=False)}: {key}\n" for name, key in roster.items()]
-    try:
-        path.write_text("".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"the roster cannot be written: {error.strerror}", source=str(path)) from None
+    return "".join(lines)

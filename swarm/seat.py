@@ -144,9 +144,7 @@ class Seat:
             waiting.add(self._performing)
         left_s = LONGEST_WAIT_S if timer is None else max(0.0, (timer - self._speaker.now()) / SECOND)
         try:
-            await asyncio.wait(
-                waiting, timeout=min(left_s, LONGEST_WAIT_S), return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait(waiting, timeout=min(left_s, LONGEST_WAIT_S), return_when=asyncio.FIRST_COMPLETED)
         finally:
             changed.cancel()
 

@@ -42,7 +42,8 @@ def count(
                 tally = marks[index] = Tally()
             assert isinstance(tally, Tally)
             fresh = tally.add(at, items, amount, leaf)
-            counted = True
+            # Short of its mark, what is wanted has changed nothing yet.
+            counted = counted or fresh or leaf.negated or instance.unsettled is not None
         if leaf.clock is not None and fresh:
             started = started or set()
             started.add(leaf.clock)

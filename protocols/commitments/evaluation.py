@@ -41,9 +41,15 @@ def end_of(end: End, instance: Instance) -> Window:
 
 def window_of(leaf: Leaf, instance: Instance) -> Window:
     """Return the end of *leaf*'s windows that comes first."""
-    if not leaf.clocks and instance.shifts is None:
-        return (*leaf.fixed, ())
-    return min((end_of(end, instance) for end in leaf.ends), default=(NEVER, NEVER, ()))
+    if instance.shifts is not None:
+        return min((end_of(end, instance) for end in leaf.ends), default=leaf.window)
+    window = leaf.window
+    for end in leaf.running:
+        start = instance.starts[end.clock]  # type: ignore[index]
+        if start is not None and start[0] + end.duration < window[0]:
+            last = start[0] + end.duration
+            window = (last, last, start[1])
+    return window
 
 
 def amount_of(leaf: Leaf, attributes: Mapping[str, str]) -> Decimal | None:
@@ -56,24 +62,29 @@ def amount_of(leaf: Leaf, attributes: Mapping[str, str]) -> Decimal | None:
 
 def evaluate(node: Node | None, instance: Instance, now: Instant, reading: int = WORST) -> Answer:
     """Return what *node* says at *now*; no condition at all is true since before everything."""
-    if isinstance(node, Leaf):
+    if type(node) is Leaf:
         return _negated(node, instance, now, reading) if node.negated else _wanted(node, instance, now, reading)
     if node is None:
         return _ALWAYS
-    answers = [evaluate(part, instance, now, reading) for part in node.parts]
-    decisive, other = (FALSE, TRUE) if type(node) is All else (TRUE, FALSE)
-    decided = [answer for answer in answers if answer[0] == decisive]
-    if decided:
-        return min(decided, key=_since)
-    open_until = [answer[1] for answer in answers if answer[0] == OPEN]
-    if open_until:
-        return OPEN, min(open_until), ()
-    items = sorted({item for answer in answers for item in answer[2]})
-    return other, max(answer[1] for answer in answers), tuple(items)
-
-
-def _since(answer: Answer) -> Instant:
-    return answer[1]
+    decisive = FALSE if type(node) is All else TRUE
+    decided: Answer | None = None
+    until: Instant | None = None
+    others: list[Answer] = []
+    for part in node.parts:  # type: ignore[union-attr]
+        answer = evaluate(part, instance, now, reading)
+        if answer[0] == decisive:
+            if decided is None or answer[1] < decided[1]:
+                decided = answer
+        elif answer[0] != OPEN:
+            others.append(answer)
+        elif until is None or answer[1] < until:
+            until = answer[1]
+    if decided is not None:
+        return decided
+    if until is not None:
+        return OPEN, until, ()
+    items = sorted({item for answer in others for item in answer[2]})
+    return others[0][0], max(answer[1] for answer in others), tuple(items)
 
 
 def _wanted(leaf: Leaf, instance: Instance, now: Instant, reading: int) -> Answer:
@@ -92,7 +103,7 @@ def _wanted(leaf: Leaf, instance: Instance, now: Instant, reading: int) -> Answe
 
 def _negated(leaf: Leaf, instance: Instance, now: Instant, reading: int) -> Answer:
     last, closes, items = window_of(leaf, instance)
-    starts = [instance.starts[clock] for clock in leaf.clocks]
+    starts = [instance.starts[end.clock] for end in leaf.running if end.clock is not None]
     if None not in starts:
         assert instance.marks is not None
         mark, hit = instance.marks[leaf.index], None

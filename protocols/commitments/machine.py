@@ -6,12 +6,12 @@ what is impossible at an instant is only said once everything that the same inst
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
-from typing import Final
+from heapq import heappop, heappush
 
 from protocols.commitments.acts import Transition
 from protocols.commitments.conditions import AGREED
 from protocols.commitments.counting import count, restart, shifts_at, start_by_time
+from protocols.commitments.deadlines import INSTANCE, SILENCE
 from protocols.commitments.evaluation import (
     ANSWERED,
     BEST,
@@ -21,16 +21,12 @@ from protocols.commitments.evaluation import (
     Answer,
     evaluate,
 )
-from protocols.commitments.instances import Hit, Instance, Items, Tally
+from protocols.commitments.instances import Instance, Items
 from protocols.commitments.lifecycle import TERMINAL, Move, State, target
 from protocols.commitments.programs import BEFORE_ALL, NEVER, Leaf, Program, Route
+from protocols.commitments.registry import Registry
 from protocols.commitments.reports import Report
-from protocols.commitments.tree import mentioned
 from protocols.instants import Instant
-
-SILENCE, INSTANCE = 0, 1
-"""What a deadline is about: a report's silence comes first, so that it is known when windows close."""
-_FEW: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,54 +44,22 @@ class Fact:
 
 
 @dataclass(slots=True)
-class Machine:
-    """All instances and what they wait for. ``now`` is the instant that is judged, ``log`` the log's own time."""
+class Machine(Registry):
+    """The registry, moving.
+
+    ``log`` is the log's own time. ``now`` is the instant that is judged, one past the deadline while deadlines pass;
+    what becomes known then is known since ``stamp``.
+    """
 
     now: Instant = BEFORE_ALL
     log: Instant = BEFORE_ALL
     stamp: Instant = BEFORE_ALL
-    programs: dict[str, Program] = field(default_factory=dict)
-    bases: dict[str, Instance] = field(default_factory=dict)
-    values: dict[str, dict[str, Instance]] = field(default_factory=dict)
-    instances: list[Instance] = field(default_factory=list)
-    ranks: dict[str, int] = field(default_factory=dict)
     assumed: set[str] = field(default_factory=set)
-    on_event: dict[str, list[tuple[str, Route]]] = field(default_factory=dict)
-    on_state: dict[tuple[str, str], list[tuple[str, str | None, Route]]] = field(default_factory=dict)
-    opened_by: dict[str, list[str]] = field(default_factory=dict)
-    remedies: dict[str, list[tuple[str, str | None]]] = field(default_factory=dict)
     transitions: list[Transition] = field(default_factory=list)
     past: list[Fact] | None = None
-    deadlines: list[tuple[Instant, int, int]] = field(default_factory=list)
-    silences: set[int] = field(default_factory=set)
     _work: list[tuple[int, int]] = field(default_factory=list)
-    _crowded: int = _FEW
 
     # -- terms ----------------------------------------------------------------------------------------------------
-
-    def add(self, program: Program) -> None:
-        """Make a program known; nothing of it exists before it is created."""
-        self.programs[program.id] = program
-        self.values[program.id] = {}
-        self.bases[program.id] = self._new(program, None)
-        for event, route in program.events.items():
-            self.on_event.setdefault(event, []).append((program.id, route))
-        for life, route in program.states.items():
-            self.on_state.setdefault((life.state, life.commitment), []).append((program.id, life.value, route))
-
-    def settle_order(self, ranks: dict[str, int]) -> None:
-        """Take *ranks* as the order of judging, and find who opens and who remedies whom."""
-        self.ranks = ranks
-        self.opened_by, self.remedies = {}, {}
-        for name, program in self.programs.items():
-            for life, route in program.states.items():
-                if route.opens and program.each is not None and self._each(life.commitment) == program.each:
-                    opened = self.opened_by.setdefault(life.commitment, [])
-                    opened += [] if name in opened else [name]
-            for life in () if program.if_ is None else mentioned(program.if_):
-                if life.state == "violated":
-                    remedies = self.remedies.setdefault(life.commitment, [])
-                    remedies += [] if (name, life.value) in remedies else [(name, life.value)]
 
     def assume(self, names: Iterable[str]) -> None:
         """Bring commitments into being as created before everything."""
@@ -107,33 +71,6 @@ class Machine:
                     self.create(instance, BEFORE_ALL, ())
         self.run()
         self.now, self.stamp = now, stamp
-
-    def would_crowd(self, event: str, attributes: Mapping[str, str], most: int) -> bool:
-        """Return whether a report would need one instance more than *most*."""
-        for name, _ in self.on_event.get(event, ()):
-            value = attributes.get(self.programs[name].each or "")
-            if value is not None and value not in self.values[name] and len(self.values[name]) >= most:
-                return True
-        return False
-
-    def _each(self, commitment: str) -> str | None:
-        program = self.programs.get(commitment)
-        return None if program is None else program.each
-
-    def _new(self, program: Program, value: str | None) -> Instance:
-        base = self.bases.get(program.id)
-        number = len(self.instances)
-        if base is None:
-            marks: list[Hit | Tally | None] = [None] * len(program.leaves)
-            starts: list[Hit | None] = [None] * len(program.clocks)
-            made = Instance(program, number, value, program.debtor, program.creditor, True, marks, starts)
-        else:
-            made = Instance(
-                program, number, value, base.debtor, base.creditor, False, list(base.marks or ()), list(base.starts)
-            )
-            made.offer, made.answerable = base.offer, base.answerable
-        self.instances.append(made)
-        return made
 
     # -- events ---------------------------------------------------------------------------------------------------
 
@@ -159,6 +96,13 @@ class Machine:
                 each = sources[fact.commitment or ""].each
                 self._hear(name, wanted, route, each, fact.value, fact.at, fact.known, fact.items)
 
+    def open_with_others(self, only: Container[str]) -> None:
+        """Open the instances of the commitments *only* that instances of others, open by now, bring with them."""
+        for source, names in self.opened_by.items():
+            for instance in self.values[source].values():
+                if instance.opened:
+                    self._open_along(instance, [name for name in names if name in only])
+
     def reached(self, name: str, event: str, route: Route, attributes: Mapping[str, str]) -> Iterable[Instance]:
         """Return the instances of commitment *name* that a report concerns, opening the one that it opens."""
         each = self.programs[name].each
@@ -171,30 +115,27 @@ class Machine:
             return ()
         instance = self.values[name].get(value)
         if instance is None:
-            instance = self.values[name][value] = self._new(self.programs[name], value)
+            instance = self.new(self.programs[name], value)
         if route.opens and not instance.opened:
             self._open(instance)
         return (instance,)
 
-    def all_of(self, name: str) -> list[Instance]:
-        """Return the base of commitment *name* and its instances, those not opened included."""
-        return [self.bases[name], *self.values[name].values()]
-
     def _open(self, instance: Instance) -> None:
-        instance.opened = True
         base = self.bases[instance.program.id]
         if base.state is State.TERMINATED:
-            instance.opened = False
             return
+        instance.opened = True
         if base.state is not State.NONE:
             created = BEFORE_ALL if base.program.id in self.assumed else max(self.stamp, base.floor)
-            self.create(instance, created, instance.because or base.because)
+            self.create(instance, created, base.because)
             if base.state is State.PENDING and instance.state not in TERMINAL:
                 self.suspend(instance, self.stamp, base.because, base.due)
-        for name in self.opened_by.get(instance.program.id, ()):
-            other = self.values[name].get(instance.value or "")
-            if other is None:
-                other = self.values[name][instance.value or ""] = self._new(self.programs[name], instance.value)
+        self._open_along(instance, self.opened_by.get(instance.program.id, ()))
+
+    def _open_along(self, instance: Instance, names: Iterable[str]) -> None:
+        assert instance.value is not None
+        for name in names:
+            other = self.values[name].get(instance.value) or self.new(self.programs[name], instance.value)
             if not other.opened:
                 self._open(other)
 
@@ -210,18 +151,18 @@ class Machine:
             instance.unsettled.setdefault(leaf.index, []).append(report)
             heappush(self._work, (self.ranks[instance.program.id], instance.number))
         if until is not None:
-            self.silences.add(report.number)
-            self._push((until, SILENCE, report.number))
+            self.deadlines.silences.add(report.number)
+            self.deadlines.push((until, SILENCE, report.number))
 
     def disputed(self, report: Report) -> None:
         """Judge anew where *report* would count; silence settles it no more."""
-        self.silences.discard(report.number)
+        self.deadlines.silences.discard(report.number)
         for instance, _ in self._touched(report):
             heappush(self._work, (self.ranks[instance.program.id], instance.number))
 
     def settle(self, report: Report, known: Instant | None, items: Items) -> None:
         """Take *report* from where it waits; if it holds, it is known since *known*."""
-        self.silences.discard(report.number)
+        self.deadlines.silences.discard(report.number)
         for instance, leaf in self._touched(report):
             waiting = instance.unsettled
             if waiting is not None and leaf.index in waiting:
@@ -265,14 +206,14 @@ class Machine:
 
         Whoever iterates settles the report it is given before it asks for the next.
         """
-        deadlines = self.deadlines
+        deadlines = self.deadlines.heap
         while deadlines and deadlines[0][0] < before:
             last = deadlines[0][0]
             self.now, self.stamp = last + 1, last
             while deadlines and deadlines[0][0] == last:
                 _, kind, number = heappop(deadlines)
                 if kind == SILENCE:
-                    if number in self.silences:
+                    if number in self.deadlines.silences:
                         yield number
                     continue
                 instance = self.instances[number]
@@ -285,26 +226,13 @@ class Machine:
                     heappush(self._work, (self.ranks[instance.program.id], number))
             self.run()
 
-    def _is_live(self, deadline: tuple[Instant, int, int]) -> bool:
-        last, kind, number = deadline
-        return number in self.silences if kind == SILENCE else self.instances[number].due == last
-
     def _schedule(self, instance: Instance, last: Instant | None) -> None:
         if last is not None and last >= NEVER:
             last = None
         if last != instance.due:
             instance.due = last
             if last is not None:
-                self._push((last, INSTANCE, instance.number))
-
-    def _push(self, deadline: tuple[Instant, int, int]) -> None:
-        heappush(self.deadlines, deadline)
-        if len(self.deadlines) > self._crowded:
-            # Deadlines that no longer matter would otherwise stay until their time comes.
-            kept = [deadline for deadline in self.deadlines if self._is_live(deadline)]
-            heapify(kept)
-            self.deadlines = kept
-            self._crowded = 2 * len(kept) + _FEW
+                self.deadlines.push((last, INSTANCE, instance.number))
 
     # -- states ---------------------------------------------------------------------------------------------------
 
@@ -316,8 +244,7 @@ class Machine:
             while work and work[0][1] == number:
                 heappop(work)
             self._judge(self.instances[number])
-        while self.deadlines and not self._is_live(self.deadlines[0]):
-            heappop(self.deadlines)
+        self.deadlines.drop_stale()
 
     def _judge(self, instance: Instance) -> None:
         state = instance.state
@@ -430,7 +357,7 @@ class Machine:
                 return
             instance = self.values[name].get(value)
             if instance is None:
-                instance = self.values[name][value] = self._new(listener, value)
+                instance = self.new(listener, value)
             hearing = [instance]
         else:
             hearing = self.all_of(name)
@@ -459,19 +386,3 @@ class Machine:
         for index, started_by in (waiting or {}).items():
             restart(instance, instance.program.clocks[index], at, started_by)
         heappush(self._work, (self.ranks[instance.program.id], instance.number))
-
-    def remedies_of(self, instance: Instance) -> list[Instance]:
-        """Return the instances whose antecedent waits for the violation of *instance*."""
-        found = []
-        for name, wanted in self.remedies.get(instance.program.id, ()):
-            program = self.programs[name]
-            if wanted is not None and wanted != instance.value:
-                continue
-            if program.each is None:
-                found.append(self.bases[name])
-            elif program.each == instance.program.each and wanted is None:
-                other = self.values[name].get(instance.value or "")
-                found += [] if other is None else [other]
-            else:
-                found += self.values[name].values()
-        return [other for other in found if other.opened]

@@ -89,7 +89,7 @@ class End:
     duration: Duration = 0
 
 
-NO_END = (NEVER, NEVER)
+NO_END: tuple[Instant, Instant, tuple[int, ...]] = (NEVER, NEVER, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,9 @@ class Leaf:
 
     ``negated`` for ``no``; ``simple`` if one report suffices and it is not negated. ``need`` is the count or total
     that makes it hold, ``attribute`` what is summed (``None``: reports are counted). ``first`` is the first instant
-    that counts. ``ordered`` if what is counted always arrives in the order of its time. ``clock`` is the clock whose
-    start this leaf belongs to.
+    that counts. ``window`` is the first of the ends that no clock sets (the last instant inside, that of closing, no
+    items), ``running`` are the ends that clocks set, ``ends`` all. ``ordered`` if what is counted always arrives in the
+    order of its time. ``clock`` is the clock whose start this leaf belongs to.
     """
 
     index: int
@@ -111,8 +112,8 @@ class Leaf:
     attribute: str | None
     first: Instant
     ends: tuple[End, ...]
-    fixed: tuple[Instant, Instant]
-    clocks: tuple[int, ...]
+    window: tuple[Instant, Instant, tuple[int, ...]]
+    running: tuple[End, ...]
     ordered: bool
     clock: int | None
 
@@ -299,8 +300,8 @@ class _Compiler:
             attribute=attribute,
             first=first,
             ends=tuple(ends),
-            fixed=min(((end.last, end.closes) for end in ends if end.clock is None), default=NO_END),
-            clocks=tuple(draft.index for draft in drafts),
+            window=min(((end.last, end.closes, ()) for end in ends if end.clock is None), default=NO_END),
+            running=tuple(end for end in ends if end.clock is not None),
             ordered=event is not None and event.name not in self.confirmable,
             clock=clock,
         )

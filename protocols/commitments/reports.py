@@ -172,7 +172,11 @@ class Reports:
         return [event for event, rule in self.rules.items() if rule.by in (None, member)]
 
     def _settled(self, event: str, by: str, outcome: str) -> Settled:
-        return self.kinds.setdefault((event, by, outcome), Settled(event, by, outcome))
+        kind = (event, by, outcome)
+        settled = self.kinds.get(kind)
+        if settled is None:
+            settled = self.kinds[kind] = Settled(event, by, outcome)
+        return settled
 
 
 def check_authority(

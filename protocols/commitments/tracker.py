@@ -122,6 +122,7 @@ class Tracker:
         for fact in machine.past or ():
             machine.now = machine.stamp = fact.known
             machine.recall(fact, machine.programs, new)
+        machine.open_with_others(new)
         machine.now, machine.stamp = now, stamp
         for report in self._reports.unsettled.values():
             machine.expect(report, None, new)
@@ -174,7 +175,7 @@ class Tracker:
         machine = self._machine
         if at > machine.log:
             machine.log = at
-            deadlines = machine.deadlines
+            deadlines = machine.deadlines.heap
             if deadlines and deadlines[0][0] < at:
                 for number in machine.due(at):
                     self._be_silent(number)
@@ -220,7 +221,7 @@ class Tracker:
     def next_deadline(self) -> Instant | None:
         """Return the earliest instant past which something changes if nobody says anything."""
         self._integrate()
-        deadlines = self._machine.deadlines
+        deadlines = self._machine.deadlines.heap
         return deadlines[0][0] if deadlines else None
 
     def status(self, name: str) -> Status:

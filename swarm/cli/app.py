@@ -1,11 +1,15 @@
 """The application: collects the verbs, and turns what goes wrong into one message and an exit code."""
 
+import contextlib
+import io
+import os
 import sys
 from typing import NoReturn
 
 import typer
 
-from swarm.cli import audit, broker, check, decide, export, keys, run, track
+from swarm.cli import audit, broker, check, decide, export, keys, run, say, track
+from swarm.cli.output import print_json
 from swarm.errors import BadInput, SwarmError
 from swarm.text import visible
 
@@ -28,36 +32,57 @@ app.command("decide")(decide.decide_command)
 app.command("track")(track.track_command)
 app.command("broker")(broker.broker_command)
 app.command("export")(export.export_command)
+app.command("say")(say.say_command)
+app.command("receipt")(say.receipt_command)
 app.command("check")(check.check_command)
 app.command("schema")(check.schema_command)
 app.add_typer(keys.app, name="keys")
 
 
 def main() -> NoReturn:
-    """Run the command line. Bad input never shows a traceback; a bug of ours does."""
+    """Run the command line. Bad input never shows a traceback; a bug of ours does.
+
+    With ``--json`` stdout holds one object whatever happens: of what went wrong, ``error`` and the ``exit`` code.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.stdout.flush()
     except typer.Exit as leave:
-        sys.exit(leave.exit_code)
+        code = leave.exit_code
     except UsageError as error:
         error.show()
-        sys.exit(EXIT_BAD_INPUT)
-    except typer.Abort:
-        complain("interrupted")
-        sys.exit(EXIT_ABANDONED)
-    except KeyboardInterrupt:
-        complain("interrupted")
-        sys.exit(EXIT_ABANDONED)
+        code = _fail(error.format_message(), EXIT_BAD_INPUT, said=True)
+    except (typer.Abort, KeyboardInterrupt):
+        code = _fail("interrupted", EXIT_ABANDONED)
     except BadInput as error:
-        complain(str(error))
-        sys.exit(EXIT_BAD_INPUT)
+        code = _fail(str(error), EXIT_BAD_INPUT)
     except SwarmError as error:
-        complain(str(error))
-        sys.exit(EXIT_ABANDONED)
+        code = _fail(str(error), EXIT_ABANDONED)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(EXIT_ABANDONED)
+        code = EXIT_ABANDONED
+    _leave(code if isinstance(code, int) else 0)
+
+
+def _leave(code: int) -> NoReturn:
+    """Exit with *code*, even if whoever reads our output has gone: Python would complain, and change the code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(code)
+
+
+def _fail(text: str, code: int, *, said: bool = False) -> int:
+    with contextlib.suppress(OSError):
+        if not said:
+            complain(text)
+        if "--json" in sys.argv[1:]:
+            print_json({"error": text, "exit": code})
+    return code
 
 
 def complain(text: str) -> None:

@@ -1,15 +1,19 @@
 """`swarm audit`: verify and replay ledgers offline."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from swarm.audit import AuditResult, audit
+from swarm.audit import AuditResult, audit, read_roster
 from swarm.cli.output import console, print_json, table
+from swarm.errors import BadInput
+from swarm.ledger.file import ledger_room, read_checkpoint
 from swarm.text import visible
 
+EXIT_BAD_INPUT = 2
 COLOURS = {"verified": "green", "incomplete": "yellow", "failed": "bold red"}
 
 
@@ -27,19 +31,51 @@ def audit_command(
 
     Exit codes: 0 verified, 1 failed, 2 bad input or nothing to check, 3 not failed but not shown, 4 see --strict.
     """
-    results = [audit(ledger, roster=roster, receipts=receipt or (), as_of=as_of) for ledger in ledgers]
-    codes = [result.exit_code(strict=strict) for result in results]
+    pins = None if roster is None else read_roster(roster)
+    receipts = _by_ledger(ledgers, receipt or [])
+    checked = [_check(ledger, pins, receipts[ledger], as_of) for ledger in ledgers]
     if as_json:
-        if len(results) == 1:
-            print_json(results[0].plain())
-        else:
-            print_json({"ledgers": [{"path": result.path, **result.plain()} for result in results]})
-    else:
-        out = console()
-        for result in results:
-            _print(out, result)
+        shown = [_plain(ledger, result, many=len(ledgers) > 1) for ledger, result in zip(ledgers, checked, strict=True)]
+        print_json({"ledgers": shown} if len(shown) > 1 else shown[0])
+    for result in checked:
+        if isinstance(result, BadInput):
+            print(f"swarm: {visible(str(result))}", file=sys.stderr)
+        elif not as_json:
+            _print(console(), result)
+    codes = [r.exit_code(strict=strict) if isinstance(r, AuditResult) else EXIT_BAD_INPUT for r in checked]
     # A failure anywhere fails the whole; what is not shown comes before what is broken.
-    return next((code for code in (1, 3, 4) if code in codes), 0)
+    return next((code for code in (1, EXIT_BAD_INPUT, 3, 4) if code in codes), 0)
+
+
+def _check(
+    ledger: Path, pins: dict[str, str] | None, receipts: list[Path], as_of: str | None
+) -> AuditResult | BadInput:
+    """Audit one of several ledgers; one that cannot be read does not keep the others from being checked."""
+    try:
+        return audit(ledger, roster=pins, receipts=receipts, as_of=as_of)
+    except BadInput as problem:
+        return problem
+
+
+def _plain(ledger: Path, result: AuditResult | BadInput, *, many: bool) -> dict[str, Any]:
+    plain = {"verdict": None, "entries": 0, "error": str(result)} if isinstance(result, BadInput) else result.plain()
+    return {"path": str(ledger), **plain} if many else plain
+
+
+def _by_ledger(ledgers: list[Path], receipts: list[Path]) -> dict[Path, list[Path]]:
+    """Return the receipts to hold against each ledger: of several, those of its room; a receipt of none is an error."""
+    if len(ledgers) == 1:
+        return {ledgers[0]: receipts}
+    rooms = {ledger: ledger_room(ledger) for ledger in ledgers} if receipts else {}
+    found: dict[Path, list[Path]] = {ledger: [] for ledger in ledgers}
+    for receipt in receipts:
+        room = read_checkpoint(receipt).room
+        if room not in rooms.values():
+            raise BadInput(f"a receipt of the room {room}, of which no ledger is given", source=str(receipt))
+        for ledger, its_room in rooms.items():
+            if its_room == room:
+                found[ledger].append(receipt)
+    return found
 
 
 def _print(out: Console, result: AuditResult) -> None:

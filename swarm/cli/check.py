@@ -47,9 +47,9 @@ def _check(file: Path) -> tuple[str, int]:
 
         read_table(document)
     elif kind == "history":
-        from swarm.track import read_history
+        from swarm.track import track
 
-        read_history(document)
+        track(document)
     else:
         from swarm.scenario import read_agent
 

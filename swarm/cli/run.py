@@ -1,5 +1,6 @@
 """`swarm run`: run a scenario and show what happens."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -28,9 +29,30 @@ def run_command(
     from swarm.run import run
 
     view = RunView(console(stderr=as_json), console(stderr=True), quiet=as_json)
-    result = run(scenario, ledger=ledger, roster=roster, directory=directory, server=server, watch=view.show)
-    if as_json:
-        print_json(result.plain())
-    else:
-        view.finish(result, roster)
+    shown = _Shown()
+    result = run(
+        scenario,
+        ledger=ledger,
+        roster=roster,
+        directory=directory,
+        server=server,
+        watch=lambda fold: shown.show(lambda: view.show(fold)),
+    )
+    shown.show(lambda: print_json(result.plain()) if as_json else view.finish(result, roster))
     return result.exit_code
+
+
+class _Shown:
+    """Shows a run for as long as somebody reads: a closed pipe ends neither the run nor what is written of it."""
+
+    def __init__(self) -> None:
+        self._gone = False
+
+    def show(self, print_it: Callable[[], None]) -> None:
+        """Print, unless the reader has gone."""
+        if self._gone:
+            return
+        try:
+            print_it()
+        except (BrokenPipeError, SystemExit):  # rich makes the one into the other
+            self._gone = True

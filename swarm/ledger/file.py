@@ -191,6 +191,16 @@ def _instant(number: int, text: Any) -> Instant:
         raise BadLine(number, f"stored: {brief(str(error))}") from None
 
 
+def ledger_room(path: Path) -> str | None:
+    """Return the room that the header of a ledger names; None if it cannot be read."""
+    reader = LedgerReader(path)
+    try:
+        next(iter(reader), None)
+    except (BadInput, BadLine):
+        return reader.room or None
+    return reader.room
+
+
 def read_checkpoint(path: Path) -> Checkpoint:
     """Return the checkpoint of a receipt file (one such line); raise `BadInput`."""
     try:

@@ -124,6 +124,11 @@ class JetStreamLog(Log):
         deadline = _loop_time() + timeout_s
         return await until(deadline, lambda: self._reader.first(subject, author, deadline))
 
+    async def earliest(self, room: str, *, timeout_s: float = 5.0) -> list[Stored]:  # noqa: D102
+        names.token(room)
+        deadline = _loop_time() + timeout_s
+        return await until(deadline, lambda: self._reader.earliest(room, deadline))
+
     async def read(  # noqa: D102
         self, room: str, authors: Sequence[str], after: Mapping[str, int], *, timeout_s: float = 5.0
     ) -> Cut:

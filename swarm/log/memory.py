@@ -12,6 +12,7 @@ from swarm.clock import utc_now
 from swarm.errors import Denied, LogFull, Unavailable, WrongLast
 from swarm.log.port import (
     AUTHOR_RECORDS,
+    EARLIEST,
     INVITATION_SECONDS,
     MAX_AUTHORS,
     MAX_INVITATION_BYTES,
@@ -141,6 +142,12 @@ class MemoryLog(Log):
         await self._turn()
         records = self.store._rooms.get((token(room), token(author)))
         return records[0] if records else None
+
+    async def earliest(self, room: str, *, timeout_s: float = 5.0) -> list[Stored]:  # noqa: D102
+        await self._turn()
+        name = token(room)
+        found = [record for (each, _), records in self.store._rooms.items() if each == name for record in records]
+        return sorted(found, key=_sequence)[:EARLIEST]
 
     async def read(  # noqa: D102
         self, room: str, authors: Sequence[str], after: Mapping[str, int], *, timeout_s: float = 5.0

@@ -27,6 +27,8 @@ MAX_AUTHORS = 64
 """How many authors one cut may span: the members of the largest room."""
 MAX_INVITATION_BYTES = 8 * 1024
 """An invitation points to a room; it is no place to say anything."""
+EARLIEST = 64
+"""How many of a room's first records are looked through for its opening; nobody can write before it."""
 INVITATION_SECONDS = 7 * 24 * 3600
 """How long an invitation is kept."""
 
@@ -103,6 +105,15 @@ class Log(ABC):
     @abstractmethod
     async def first(self, room: str, author: str, *, timeout_s: float = 5.0) -> Stored | None:
         """Return *author*'s first record in *room*: of the opener, the opening.
+
+        Raises `Denied`, `Unavailable`.
+        """
+
+    @abstractmethod
+    async def earliest(self, room: str, *, timeout_s: float = 5.0) -> list[Stored]:
+        """Return the earliest records of *room*, at most `EARLIEST`, whoever wrote them, ordered by sequence.
+
+        For a reader that knows a room's name only: its opening is among them, and proves itself by that name.
 
         Raises `Denied`, `Unavailable`.
         """

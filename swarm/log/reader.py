@@ -11,7 +11,7 @@ from swarm.errors import Unavailable
 from swarm.log import directget as dg
 from swarm.log import subjects as names
 from swarm.log.connection import Closed, Connection, Reply
-from swarm.log.port import Cut, RolledBack, Stored
+from swarm.log.port import EARLIEST, Cut, RolledBack, Stored
 
 QUIET_S = 0.4
 """How long a direct get may stay silent before it is asked again: of a replica that is stopped, none answers."""
@@ -118,6 +118,12 @@ class Reader:
         """Return the first record on *subject*."""
         record = await self._single(dg.first_of(subject), deadline)
         return None if record is None else _stored(record, author)
+
+    async def earliest(self, room: str, deadline: float) -> list[Stored]:
+        """Return the first records of *room*, whoever wrote them."""
+        records, _ = await self._batch(names.ROOMS, dg.all_of(names.room_subjects(room), 0, EARLIEST), deadline)
+        prefix = names.room_prefix(room)
+        return [_stored(record, record.subject.removeprefix(prefix)) for record in records]
 
     async def invitations(self, invitee: str, deadline: float) -> list[Stored]:
         """Return the invitations of *invitee*, oldest first."""

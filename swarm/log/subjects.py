@@ -33,6 +33,11 @@ def room_subject(room: str, author: str) -> str:
     return f"swarm.room.{token(room)}.{token(author)}"
 
 
+def room_prefix(room: str) -> str:
+    """Return what the subjects of all authors in *room* begin with."""
+    return f"swarm.room.{token(room)}."
+
+
 def room_subjects(room: str) -> str:
     """Return the wildcard for everything stored in *room*, by whomever."""
     return f"swarm.room.{token(room)}.*"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,20 @@ NOISE = [
     b'{"option":"A","option":"B"}',
     b"",
 ]
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A written ledger; its lines, the header first."""
+
+    path: Path
+    roster: dict[str, str]
+    lines: list[bytes]
+
+    @property
+    def records(self) -> range:
+        """The numbers of the lines that hold records, which are their positions as well."""
+        return range(1, len(self.lines) - 1)
 
 
 class NoisyLog(MemoryLog):
@@ -187,17 +202,17 @@ def audited(path: Path, lines: Iterable[bytes], **options: Any) -> AuditResult:
 
 
 def names_record(result: AuditResult, position: int) -> bool:
-    """Tell whether a failed audit names the record at *position*, by itself or within a range."""
+    """Tell whether a finding of a failed audit names the record at *position*, by itself or within a range."""
     for finding in result.findings:
-        words = finding["text"].replace(":", " ").split()
-        for place, word in enumerate(words):
-            if word == "record" and words[place + 1 : place + 2] == [str(position)]:
+        if finding["code"] not in ("altered", "checkpoint_mismatch"):
+            continue
+        words = finding["text"].split()
+        if words[0] == "records" and words[2] == "to":
+            first, last = int(words[1]), int(words[3])
+            if finding["position"] == first <= position <= last:
                 return True
-            if word == "records" and words[place + 2 : place + 3] == ["to"]:
-                if int(words[place + 1]) <= position <= int(words[place + 3]):
-                    return True
-            if word == "line" and words[place + 1] == str(position + 1):
-                return True
+        elif finding["position"] == position:
+            return True
     return False
 
 

@@ -58,6 +58,20 @@ def test_store_times_are_microseconds_of_the_present(world, run):
     run(scenario())
 
 
+def test_the_earliest_records_of_a_room_are_found_by_its_name_alone(world, run):
+    async def scenario():
+        room, (a, b, *_) = world.room(), world.authors
+        async with world.seats(2) as (log_a, log_b):
+            assert await log_a.earliest(room) == []
+            await log_a.append(room, a, b"opening", expected_last=0)
+            await log_b.append(room, b, b"joins", expected_last=0)
+            await log_a.append(world.room(), a, b"elsewhere", expected_last=0)
+            found = await log_b.earliest(room)
+            assert [(record.author, record.payload) for record in found] == [(a, b"opening"), (b, b"joins")]
+
+    run(scenario())
+
+
 def test_append_expects_the_authors_own_last_and_changes_nothing_otherwise(world, run):
     async def scenario():
         room, (a, b, *_) = world.room(), world.authors

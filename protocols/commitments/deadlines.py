@@ -1,0 +1,44 @@
+"""The instants at which something changes though nobody speaks, the earliest first."""
+
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+from protocols.commitments.instances import Instance
+from protocols.instants import Instant
+
+SILENCE, INSTANCE = 0, 1
+"""What a deadline is about: a report's silence comes first, so that it is known when windows close."""
+
+Deadline = tuple[Instant, int, int]
+"""The last instant before the change, what it is about, and the number of that report or instance."""
+
+_FEW: Final = 1_024
+
+
+@dataclass(slots=True)
+class Deadlines:
+    """A heap of deadlines. One is stale if its report was answered, or its instance's ``due`` is another by now."""
+
+    instances: list[Instance]
+    heap: list[Deadline] = field(default_factory=list)
+    silences: set[int] = field(default_factory=set)
+    _crowded: int = _FEW
+
+    def push(self, deadline: Deadline) -> None:
+        """Add a deadline."""
+        heappush(self.heap, deadline)
+        if len(self.heap) > self._crowded:
+            # Stale ones would otherwise stay until their time comes: memory is to follow what is open.
+            self.heap[:] = [deadline for deadline in self.heap if self._is_live(deadline)]
+            heapify(self.heap)
+            self._crowded = 2 * len(self.heap) + _FEW
+
+    def drop_stale(self) -> None:
+        """Let the earliest deadline be one that still matters."""
+        while self.heap and not self._is_live(self.heap[0]):
+            heappop(self.heap)
+
+    def _is_live(self, deadline: Deadline) -> bool:
+        last, kind, number = deadline
+        return number in self.silences if kind == SILENCE else self.instances[number].due == last

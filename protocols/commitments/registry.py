@@ -1,0 +1,125 @@
+"""What is known of commitments: programs, their instances, and who waits for what."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from protocols.commitments.deadlines import Deadlines
+from protocols.commitments.instances import Instance, Tally
+from protocols.commitments.programs import Program, Route
+from protocols.commitments.tree import mentioned
+
+
+@dataclass(slots=True)
+class Registry:
+    """All commitments and instances, looked up by what concerns them.
+
+    ``values`` holds the instances of a commitment with ``each`` by their value, those that nothing opened yet
+    included. ``ranks`` order commitments so that each comes after those that its conditions name. ``opened_by`` says
+    whose instances an instance opens, ``remedies`` whose antecedents wait for a violation.
+    """
+
+    programs: dict[str, Program] = field(default_factory=dict)
+    bases: dict[str, Instance] = field(default_factory=dict)
+    values: dict[str, dict[str, Instance]] = field(default_factory=dict)
+    instances: list[Instance] = field(default_factory=list)
+    ranks: dict[str, int] = field(default_factory=dict)
+    on_event: dict[str, list[tuple[str, Route]]] = field(default_factory=dict)
+    on_state: dict[tuple[str, str], list[tuple[str, str | None, Route]]] = field(default_factory=dict)
+    opened_by: dict[str, list[str]] = field(default_factory=dict)
+    remedies: dict[str, list[tuple[str, str | None]]] = field(default_factory=dict)
+    deadlines: Deadlines = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.deadlines = Deadlines(self.instances)
+
+    def add(self, program: Program) -> None:
+        """Make a program known; nothing of it exists before it is created."""
+        self.programs[program.id] = program
+        self.values[program.id] = {}
+        self.new(program, None)
+        for event, route in program.events.items():
+            self.on_event.setdefault(event, []).append((program.id, route))
+        for life, route in program.states.items():
+            self.on_state.setdefault((life.state, life.commitment), []).append((program.id, life.value, route))
+
+    def settle_order(self, ranks: dict[str, int]) -> None:
+        """Take *ranks* as the order of judging, and find who opens and who remedies whom."""
+        self.ranks = ranks
+        self.opened_by, self.remedies = {}, {}
+        for name, program in self.programs.items():
+            for life, route in program.states.items():
+                if route.opens and program.each is not None and self._each(life.commitment) == program.each:
+                    opened = self.opened_by.setdefault(life.commitment, [])
+                    opened += [] if name in opened else [name]
+            for life in () if program.if_ is None else mentioned(program.if_):
+                if life.state == "violated":
+                    remedies = self.remedies.setdefault(life.commitment, [])
+                    remedies += [] if (name, life.value) in remedies else [(name, life.value)]
+
+    def all_of(self, name: str) -> list[Instance]:
+        """Return the base of commitment *name* and its instances, those not opened included."""
+        return [self.bases[name], *self.values[name].values()]
+
+    def would_crowd(self, event: str, attributes: Mapping[str, str], most: int) -> bool:
+        """Return whether a report would need one instance more than *most*."""
+        for name, _ in self.on_event.get(event, ()):
+            value = attributes.get(self.programs[name].each or "")
+            if value is not None and value not in self.values[name] and len(self.values[name]) >= most:
+                return True
+        return False
+
+    def _each(self, commitment: str) -> str | None:
+        program = self.programs.get(commitment)
+        return None if program is None else program.each
+
+    def new(self, program: Program, value: str | None) -> Instance:
+        """Return a new instance for *value*, a copy of its base; without a value the base itself."""
+        number = len(self.instances)
+        if value is None:
+            nothing: list[Any] = [None] * len(program.leaves)
+            made = Instance(
+                program,
+                number,
+                None,
+                program.debtor,
+                program.creditor,
+                opened=True,
+                marks=nothing,
+                starts=[None] * len(program.clocks),
+            )
+            self.bases[program.id] = made
+        else:
+            base = self.bases[program.id]
+            made = Instance(
+                program,
+                number,
+                value,
+                base.debtor,
+                base.creditor,
+                opened=False,
+                marks=[deepcopy(mark) if isinstance(mark, Tally) else mark for mark in base.marks or ()],
+                starts=list(base.starts),
+                offer=base.offer,
+                answerable=base.answerable,
+            )
+            self.values[program.id][value] = made
+        self.instances.append(made)
+        return made
+
+    def remedies_of(self, instance: Instance) -> list[Instance]:
+        """Return the instances whose antecedent waits for the violation of *instance*."""
+        found = []
+        for name, wanted in self.remedies.get(instance.program.id, ()):
+            program = self.programs[name]
+            if wanted is not None and wanted != instance.value:
+                continue
+            if program.each is None:
+                found.append(self.bases[name])
+            elif program.each == instance.program.each and wanted is None:
+                other = self.values[name].get(instance.value or "")
+                found += [] if other is None else [other]
+            else:
+                found += self.values[name].values()
+        return [other for other in found if other.opened]

@@ -1,0 +1,222 @@
+"""`swarm say` and `swarm receipt`: one thing said in a room as a member, and a signed checkpoint of it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from protocols.bodies import first_problem
+from protocols.canonical import canonical
+from protocols.commitments.messages import (
+    AcceptCommitment,
+    AssignCommitment,
+    CancelCommitment,
+    ConfirmReport,
+    CreateCommitment,
+    DecideReport,
+    DelegateCommitment,
+    DisputeReport,
+    ReleaseCommitment,
+    ReportEvent,
+    ResumeCommitment,
+    SuspendCommitment,
+    WaiveCommitment,
+)
+from protocols.machine import Refused
+from protocols.message import Message
+from protocols.messages import Leave, Tick
+from swarm.cli.output import print_json
+from swarm.errors import BadInput
+from swarm.files import from_data, read_document, validate
+from swarm.identity import Identity
+from swarm.text import visible
+
+EXIT_REFUSED = 1
+
+
+def _attributes(pairs: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise BadInput(f"{pair!r} is no attribute; write name=value")
+        if name in found:
+            raise BadInput(f"the attribute {name!r} stands twice")
+        found[name] = value
+    return found
+
+
+def _create(arguments: Sequence[str], because: str | None) -> Message:
+    document = read_document(_one(arguments, "FILE"))
+    data = document.data if isinstance(document.data, list) else [document.data]
+    return validate(CreateCommitment, from_data({"commitments": data}, source=document.source))
+
+
+def _one(arguments: Sequence[str], what: str) -> str:
+    if len(arguments) != 1:
+        raise BadInput(f"expected one {what}, found {len(arguments)} words")
+    return arguments[0]
+
+
+def _on(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
+    """Return how to make a body that names a commitment (or a report), and takes a reason where its kind has one."""
+    field = "report" if "report" in kind.model_fields else "commitment"
+
+    def make(arguments: Sequence[str], because: str | None) -> Message:
+        said = {field: _one(arguments, field.upper())}
+        return kind(**said, **_because(kind, because))
+
+    return make
+
+
+def _to(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
+    def make(arguments: Sequence[str], because: str | None) -> Message:
+        if len(arguments) != 2:
+            raise BadInput("expected COMMITMENT and the NAME it goes to")
+        return kind(commitment=arguments[0], to=arguments[1], **_because(kind, because))  # type: ignore[call-arg]
+
+    return make
+
+
+def _because(kind: type[Message], because: str | None) -> dict[str, str]:
+    if because is None:
+        return {}
+    if "because" not in kind.model_fields:
+        raise BadInput("this takes no --because")
+    return {"because": because}
+
+
+def _suspend(arguments: Sequence[str], because: str | None) -> Message:
+    if not 1 <= len(arguments) <= 2:
+        raise BadInput("expected COMMITMENT, and the instant UNTIL which it is suspended if there is one")
+    until = arguments[1] if len(arguments) == 2 else None
+    return SuspendCommitment(commitment=arguments[0], until=until, because=because)
+
+
+def _decide(arguments: Sequence[str], because: str | None) -> Message:
+    if len(arguments) != 2 or arguments[1] not in ("holds", "fails"):
+        raise BadInput("expected REPORT and holds or fails")
+    return DecideReport(report=arguments[0], holds=arguments[1] == "holds", because=because)
+
+
+def _report(arguments: Sequence[str], because: str | None) -> Message:
+    if not arguments:
+        raise BadInput("expected EVENT and its attributes as name=value")
+    _because(ReportEvent, because)
+    return ReportEvent(event=arguments[0], attributes=_attributes(arguments[1:]))
+
+
+def _leave(arguments: Sequence[str], because: str | None) -> Message:
+    if arguments or because is None:
+        raise BadInput("leaving takes --because and nothing else")
+    return Leave(because=because)
+
+
+def _tick(arguments: Sequence[str], because: str | None) -> Message:
+    if arguments or because is not None:
+        raise BadInput("a tick says nothing")
+    return Tick()
+
+
+SAYINGS: dict[str, Callable[[Sequence[str], str | None], Message]] = {
+    "report": _report,
+    "confirm": _on(ConfirmReport),
+    "dispute": _on(DisputeReport),
+    "decide": _decide,
+    "create": _create,
+    "cancel": _on(CancelCommitment),
+    "release": _on(ReleaseCommitment),
+    "waive": _on(WaiveCommitment),
+    "delegate": _to(DelegateCommitment),
+    "accept": _on(AcceptCommitment),
+    "assign": _to(AssignCommitment),
+    "suspend": _suspend,
+    "resume": _on(ResumeCommitment),
+    "leave": _leave,
+    "tick": _tick,
+}
+
+
+def body_of(what: str, arguments: Sequence[str], because: str | None) -> Message:
+    """Return what *what* with its *arguments* says, or raise `BadInput` saying how to write it."""
+    if what not in SAYINGS:
+        raise BadInput(f"{what!r} is nothing to say; valid: {', '.join(SAYINGS)}")
+    try:
+        return SAYINGS[what](arguments, because)
+    except ValidationError as error:
+        raise BadInput(f"{what}: {first_problem(error)}") from None
+    except BadInput as error:
+        raise BadInput(f"{what}: {error}") from None
+
+
+def say_command(
+    room: Annotated[str, typer.Argument(help="The room's full name.", show_default=False)],
+    what: Annotated[str, typer.Argument(help="What to say, see below.", show_default=False)],
+    words: Annotated[list[str] | None, typer.Argument(help="What it is about.", show_default=False)] = None,
+    *,
+    key: Annotated[Path, typer.Option(help="The member's key file.")],
+    server: Annotated[str, typer.Option(help="The NATS server that holds the room.")],
+    because: Annotated[str | None, typer.Option(help="The reason, where one can be given.")] = None,
+    outbox: Annotated[Path | None, typer.Option(help="Keep what is signed here before it is sent.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+) -> int:
+    """Say one thing in a room as a member.
+
+    What can be said: report EVENT [name=value …], confirm REPORT, dispute REPORT, decide REPORT holds|fails,
+    create FILE, cancel, release, waive, accept or resume COMMITMENT, delegate or assign COMMITMENT NAME,
+    suspend COMMITMENT [UNTIL], leave, tick.
+
+    Example: swarm say acme-renewal-abc… report paid amount=100 --key me.key --server nats://127.0.0.1:4222
+
+    Exit codes: 0 said, 1 the rules would refuse it (nothing is said), 2 bad input, 3 the log is out of reach.
+    """
+    from swarm.outbox import FileOutbox
+    from swarm.saying import say
+
+    body = body_of(what, words or [], because)
+    identity = Identity.load(key)
+    try:
+        said = asyncio.run(
+            say(room, body, identity, server, outbox=FileOutbox(outbox) if outbox is not None else None)
+        )
+    except Refused as refused:
+        if as_json:
+            print_json({"said": False, "code": refused.code, "why": refused.why})
+        else:
+            typer.echo(f"swarm: not said: {refused.code}: {visible(refused.why)}", err=True)
+        return EXIT_REFUSED
+    if as_json:
+        findings = [finding.plain() for finding in said.findings]
+        print_json({"said": True, "id": said.id, "position": said.position, "findings": findings})
+    else:
+        print(f"said at {said.position}: {said.id}")
+        for finding in said.findings:
+            print(f"  {finding.code}: {visible(finding.text)}")
+    return 0
+
+
+def receipt_command(
+    room: Annotated[str, typer.Argument(help="The room's full name.", show_default=False)],
+    key: Annotated[Path, typer.Option(help="The member's key file.")],
+    server: Annotated[str, typer.Option(help="The NATS server that holds the room.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it here instead of stdout.")] = None,
+) -> int:
+    """Sign how far a room's log goes now, and its head there; an audit takes it with --receipt.
+
+    Example: swarm receipt acme-renewal-abc… --key me.key --server nats://127.0.0.1:4222 -o me.receipt
+    """
+    from swarm.saying import sign_receipt
+
+    line = canonical(asyncio.run(sign_receipt(room, Identity.load(key), server)).plain()).decode()
+    if output is None:
+        print(line)
+        return 0
+    try:
+        output.write_text(line + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"the receipt cannot be written: {error.strerror}", source=str(output)) from None
+    print(output)
+    return 0

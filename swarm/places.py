@@ -1,0 +1,138 @@
+"""Where a run reads, writes and keeps things: checked before the room opens, and kept so that it can be resumed."""
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+from urllib.parse import urlsplit
+
+from swarm.errors import BadInput
+from swarm.identity import Identity
+from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
+
+_SCHEMES = ("nats", "tls")
+
+
+def check_server(url: str) -> None:
+    """Raise `BadInput` unless *url* names a NATS server."""
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.path in ("", "/") and parts.port != 0
+        fits = fits and re.fullmatch(r"[^\s\x00-\x1f]+", url) is not None
+    except ValueError:
+        fits = False
+    if not fits:
+        raise BadInput(f"{url!r} is no NATS server; expected nats://HOST:PORT or tls://HOST:PORT", source="--server")
+
+
+def check_writable(paths: Sequence[Path | None], source: Path | None) -> None:
+    """Raise `BadInput` if one of *paths*, where results will go, cannot be written, or is the *source* or another."""
+    taken = [] if source is None else [source.resolve()]
+    for path in paths:
+        if path is None:
+            continue
+        where = path.resolve()
+        if where in taken:
+            raise BadInput("this file is read or written already; give each its own", source=str(path))
+        taken.append(where)
+        try:
+            if where.is_dir():
+                raise BadInput("this is a folder; name a file in it", source=str(path))
+            os.stat(where.parent)
+            with contextlib.suppress(FileNotFoundError):
+                os.lstat(where.with_name(where.name + ".new"))
+            with tempfile.TemporaryFile(dir=where.parent):
+                pass
+        except OSError as error:
+            raise BadInput(f"it cannot be written: {error.strerror}", source=str(path)) from None
+
+
+def replace_text(path: Path, text: str, what: str) -> None:
+    """Write *text*, so that *path* holds either what it held before or all of it; raise `BadInput`."""
+    new = path.with_name(path.name + ".new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        raise BadInput(f"the {what} cannot be written: {error.strerror}", source=str(path)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The keys of a run's members, and what else it keeps: in a directory, or in memory for this once."""
+
+    directory: Path | None
+    identities: Mapping[str, Identity]
+    seeds: Mapping[str, bytes]
+    opening: Outbox
+
+    @classmethod
+    @contextmanager
+    def at(cls, directory: Path | None, names: Sequence[str]) -> Iterator[Self]:
+        """Yield what is kept in *directory*, held against any other run for as long; raise `BadInput` if it is not fit.
+
+        Keys that are missing are made. Without a directory everything is new, and goes with this process.
+        """
+        if directory is None:
+            seeds = {name: os.urandom(32) for name in names}
+            yield cls(None, {name: Identity(seed) for name, seed in seeds.items()}, seeds, MemoryOutbox())
+            return
+        directory = directory.resolve()
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (directory / "keys").mkdir(mode=0o700, exist_ok=True)
+            lock = _locked(directory / "run.lock")
+        except OSError as error:
+            raise BadInput(f"nothing can be kept here: {error.strerror}", source=str(directory)) from None
+        with lock:
+            identities = {name: _key(_key_path(directory, place)) for place, name in enumerate(names)}
+            yield cls(directory, identities, {}, FileOutbox(directory / "opening"))
+
+    @property
+    def broker(self) -> Path | None:
+        """Where the embedded server keeps its store, if it keeps one."""
+        return None if self.directory is None else self.directory / "broker"
+
+    def private(self, name: str) -> dict[str, Any]:
+        """Return the member's key, and where its outbox is, as its process is told."""
+        if self.directory is None:
+            return {"seed": self.seeds[name].hex()}
+        path = _key_path(self.directory, list(self.identities).index(name))
+        return {"key": str(path), "outbox": str(path.with_suffix(".outbox"))}
+
+    def spoken(self) -> bool:
+        """Tell whether a member has said something in the run that is kept here."""
+        return self.directory is not None and any((self.directory / "keys").glob("*.outbox"))
+
+
+def _key_path(directory: Path, place: int) -> Path:
+    return directory / "keys" / f"{place:02d}.key"
+
+
+def _key(path: Path) -> Identity:
+    """Return the key at *path*, or make one there in one step: a run that is killed leaves none that is cut off."""
+    if not path.exists():
+        new = path.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        Identity.new().save(new)
+        new.replace(path)
+    return Identity.load(path)
+
+
+def _locked(path: Path) -> BinaryIO:
+    """Open and lock *path*; the lock goes with this process, however that ends."""
+    file = path.open("ab")
+    with contextlib.suppress(ImportError):
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise BadInput("another run is going on in this directory", source=str(path.parent)) from None
+    return file

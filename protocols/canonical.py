@@ -18,9 +18,14 @@ LARGEST_INTEGER = 2**53 - 1
 DEEPEST = 32
 """How deep lists and objects may nest: far beyond any message, far within what every decoder bears."""
 
-_encode = json.JSONEncoder(
+_encoder = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
-).encode
+)
+# Its own `encode` makes such an encoder for every value, which takes longer than encoding a small one.
+_make_encoder = getattr(json.encoder, "c_make_encoder", None)
+_chunks = _make_encoder and _make_encoder(
+    None, _encoder.default, json.encoder.encode_basestring, None, ":", ",", True, False, False
+)
 # UTF-16 order, which RFC 8785 sorts keys by, differs from Python's only beyond U+DFFF; the escapes never differ.
 _BEYOND = re.compile("[\ue000-\U0010ffff]")
 
@@ -32,14 +37,22 @@ def canonical(value: JSON) -> bytes:
     """
     try:
         _refuse_unexact(value, DEEPEST)
-        text = _encode(value)
-        if not text.isascii() and _BEYOND.search(text):
-            return rfc8785.dumps(value)
-        return text.encode()
+        return canonical_of_exact(value)
     except UnicodeEncodeError as error:
         raise ValueError("text holds a lone surrogate, which has no UTF-8 form") from error
     except (TypeError, RecursionError, rfc8785.CanonicalizationError) as error:
         raise ValueError(f"no canonical JSON: {error}") from error
+
+
+def canonical_of_exact(value: JSON) -> bytes:
+    """Return what `canonical` does for a value just decoded from JSON, if its decoder let no inexact number pass.
+
+    For who has decoded it and looked at its depth; of a lone surrogate it makes a ``ValueError`` too.
+    """
+    text = "".join(_chunks(value, 0)) if _chunks else _encoder.encode(value)
+    if not text.isascii() and _BEYOND.search(text):
+        return rfc8785.dumps(value)
+    return text.encode()
 
 
 def _refuse_unexact(value: JSON, depth: int) -> None:

@@ -204,6 +204,7 @@ class OperationDone(Message):
 
     do: str
     commitment: str
+    because: str | None = None
 
 
 class PerformDuty(Duty):

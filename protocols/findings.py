@@ -82,6 +82,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "close_mismatch": (FAULT, "A member signed another result than the log gives."),
     # sealing
     "reveal_mismatch": (FAULT, "A reveal does not match its seal; the true one may follow."),
+    "box_unreadable": (WARNING, "The box beside a seal does not open with its author's own key."),
     "seal_not_opened": (WARNING, "A sealed answer was never opened: an absence, never a value."),
     # Accord
     "void_interpretation": (WARNING, "An interpretation breaks its model."),
@@ -121,6 +122,9 @@ CODES: dict[str, tuple[Severity, str]] = {
     "unknown_report": (WARNING, "No report has this id."),
     "unknown_party": (WARNING, "No party has this name."),
     "conflicting_report": (WARNING, "A second report under one id says something else."),
+    "violated": (WARNING, "A promise is broken: since its window closed, or since its debtor withdrew."),
+    "unconfirmed": (WARNING, "A promise hangs: what would keep it was reported in time, and nobody has confirmed it."),
+    "disputed": (WARNING, "A promise hangs: what would keep it was reported in time, and disputed."),
     "circle": (WARNING, "Commitments wait for each other in a circle."),
     "deadlock": (WARNING, "Parties wait for each other: none has to act first."),
     "conflict": (WARNING, "Two promises of one debtor exclude each other."),

@@ -22,14 +22,15 @@ from protocols.bodies import kind_of
 from protocols.calendar import Calendar
 from protocols.canonical import digest
 from protocols.closing import Closing
+from protocols.commitments.acts import Act, Transition, act_of
 from protocols.commitments.messages import COMMITMENT_BODIES, CreateCommitment, ReportEvent
-from protocols.commitments.tracker import Act, Tracker, act_of
+from protocols.commitments.tracker import Tracker
 from protocols.concord.machine import Concord
 from protocols.concord.options import check_commitments
 from protocols.duties import Duty, OperationDone, PerformDuty, ReportAsked, TickDuty
 from protocols.event import Event
 from protocols.findings import Finding
-from protocols.instants import SECOND, Instant
+from protocols.instants import SECOND, Instant, show_instant
 from protocols.joining import Joining, Promising
 from protocols.machine import Ending, Refused, Stage
 from protocols.messages import Excuse, Leave, RoomOpen, Tick
@@ -99,7 +100,7 @@ class Room:
         if self.step is not None and is_late(self.step.deadline, self.at):
             self._close_step()
         if self.tracker is not None:
-            self.tracker.advance(self.calendar.promised(self.at))
+            self.findings += self._moved(self.tracker.advance(self.calendar.promised(self.at)))
 
     def _take(self, event: Event) -> list[Finding]:
         body = event.body
@@ -182,7 +183,11 @@ class Room:
             said = ReportAsked(id=event.id, event=body.event, by=event.author, attributes=dict(body.attributes))
             self.reported.setdefault(event.author, []).append(said)
         elif not isinstance(body, CreateCommitment) and hasattr(body, "commitment"):
-            done = OperationDone(do=kind_of(body).removeprefix("commitment."), commitment=body.commitment)
+            done = OperationDone(
+                do=kind_of(body).removeprefix("commitment."),
+                commitment=body.commitment,
+                because=getattr(body, "because", None),
+            )
             self.operated.setdefault(event.author, []).append(done)
 
     def _declare(self, body: CreateCommitment, event: Event) -> list[Finding]:
@@ -233,10 +238,23 @@ class Room:
     def _track(self, act: Act, event: Event) -> list[Finding]:
         assert self.tracker is not None
         applied = self.tracker.apply(act)
+        moved = self._moved(applied.transitions)
         return [
             Finding(r.code, event.position, event.author, f"{act.do} refused: {r.why}", refused=True)
             for r in applied.refusals
-        ]
+        ] + moved
+
+    def _moved(self, transitions: Sequence[Transition]) -> list[Finding]:
+        """Return a finding for each promise that broke or hangs: since when, and found by which record."""
+        assert self.tracker is not None
+        findings = []
+        for move in transitions:
+            if move.after in ("violated", "unconfirmed", "disputed") and move.since is not None:
+                found = f", found at {show_instant(move.at)}" if move.at > move.since else ""
+                text = f"{move.commitment} is {move.after} since {show_instant(move.since)}{found}"
+                debtor = self.tracker.status(move.commitment).debtor
+                findings.append(Finding(move.after, self.position, debtor, text))
+        return findings
 
     # -- steps and stages -----------------------------------------------------------------------------------------
 
@@ -286,23 +304,23 @@ class Room:
         self._follow(stage.begin(self.present))
 
     def _next_stage(self) -> None:
-        agenda, stage = self.setting.opening.agenda, self.stage
-        if isinstance(stage, Joining):
+        agenda = self.setting.opening.agenda
+        if self.closing is not None:
+            # The result is signed: whatever of the agenda it cut short stays undone.
+            self.stage = None
+            return None
+        if isinstance(self.stage, Joining):
             if "concord" not in agenda:
                 self._agree()
             if self.tracker is not None:
                 return self._enter(Promising(self.setting))
-            stage = None
         if "accord" in agenda and self.accord is None:
             self.accord = Accord(self.setting, self.joining.terms())
             return self._enter(self.accord)
         if "concord" in agenda and self.concord is None:
             self.concord = Concord(self.setting, self.tracker, self.open_differences())
             return self._enter(self.concord)
-        if self.closing is None:
-            return self._end(Ending("open"))
-        self.stage = None
-        return None
+        return self._end(Ending("open"))
 
     def open_differences(self) -> list[dict[str, Any]]:
         """Return the differences of meaning that stay open: each ratification signs them with the outcome."""

@@ -314,7 +314,9 @@ class _Audit:
             return whole
         shown = whole if self._after is None else self._up_to(self._after)
         tracker = shown.room.tracker
-        if tracker is not None and self._until > shown.room.calendar.promised(shown.room.at):
+        # Of what a failed ledger would have said next nothing is known: no deadline is held to have passed unanswered.
+        holds = not self._faults
+        if tracker is not None and holds and self._until > shown.room.calendar.promised(shown.room.at):
             tracker.advance(self._until)
         return shown
 

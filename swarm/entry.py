@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NoReturn
 
-from protocols.canonical import DEEPEST, LARGEST_INTEGER, canonical
+from protocols.canonical import DEEPEST, LARGEST_INTEGER, canonical, canonical_of_exact
 from protocols.instants import Instant, format_instant, parse_wire_instant
 from swarm import base64url
 from swarm.errors import BadEntry
@@ -35,7 +35,19 @@ _CUT = len(b',"sig":"') + _SIG_LENGTH + len(_SUFFIX)
 _LONGEST_DIGITS = len(str(LARGEST_INTEGER)) + 1
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_decode = json.JSONDecoder().decode
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _exact(digits: str) -> int:
+    if len(digits) > _LONGEST_DIGITS or abs(number := int(digits)) > LARGEST_INTEGER:
+        raise ValueError(digits)
+    return number
+
+
+_decode = json.JSONDecoder(parse_constant=_no_number, parse_float=_no_number, parse_int=_exact).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +121,9 @@ def parse_entry(payload: bytes) -> Entry:
         raise BadEntry("too_large", f"{len(payload)} bytes; an entry has at most {MAX_PAYLOAD_BYTES}")
     try:
         plain = _decode(payload.decode("utf-8"))
+        shallow = payload.count(b"{") + payload.count(b"[") <= DEEPEST
         # A repeated key is lost in decoding, so bytes that come back the same hold none.
-        same = canonical(plain) == payload
+        same = (canonical_of_exact(plain) if shallow else canonical(plain)) == payload
     except (ValueError, RecursionError):
         same = False
     if not same:

@@ -1,20 +1,23 @@
-"""One member as a process of its own: ``python -m swarm.member``, told what it is by one JSON line on its input.
+"""One member as a process of its own: ``python -m swarm.member``, told what it is by two JSON lines on its input.
 
-The line holds the room's name, the opener's key, the server, the member's own key (a seed, or the path of a key file),
-its private part of the scenario, and where its outbox is. Nothing secret is in the arguments or the environment. The
-input stays open for as long as the parent lives; when it closes, so does this process, and what it started with it.
+The first holds the member's name, its own key (a seed, or the path of a key file), its private part of the scenario,
+and where its outbox is; it is answered by ``ready``. The second holds the server, the room's name and the opener's
+key. Nothing secret is in the arguments or the environment. The input stays open for as long as the parent lives; when
+it closes, so does this process, and what it started with it.
 """
 
 import asyncio
 import contextlib
 import json
 import os
+import queue
 import signal
 import sys
 import threading
 from pathlib import Path
 from typing import Any, NoReturn
 
+from agents.agent import Agent
 from swarm.clock import utc_now
 from swarm.errors import BadInput, SwarmError
 from swarm.identity import Identity
@@ -30,17 +33,16 @@ from swarm.text import visible
 CONNECT_TIMEOUT_S = 30.0
 
 
-async def sit(config: dict[str, Any]) -> None:
-    """Take the seat that *config* describes, and keep it until the room is over."""
-    seed = config.get("seed")
-    identity = Identity(bytes.fromhex(seed)) if seed else Identity.load(Path(config["key"]))
-    agent = make_agent(config["agent"])
-    outbox: Outbox = FileOutbox(Path(config["outbox"])) if config.get("outbox") else MemoryOutbox()
-    login = identity if config.get("login") else None
+async def sit(member: dict[str, Any], agent: Agent, where: dict[str, Any]) -> None:
+    """Take the seat of *member* in the room at *where*, and keep it until that is over."""
+    seed = member.get("seed")
+    identity = Identity(bytes.fromhex(seed)) if seed else Identity.load(Path(member["key"]))
+    outbox: Outbox = FileOutbox(Path(member["outbox"])) if member.get("outbox") else MemoryOutbox()
+    login = identity if where["login"] else None
     async with await JetStreamLog.connect(
-        config["server"], identity=login, name=f"swarm-{config['name']}", timeout_s=CONNECT_TIMEOUT_S
+        where["server"], identity=login, name=f"swarm-{member['name']}", timeout_s=CONNECT_TIMEOUT_S
     ) as log:
-        replica = Replica(log, config["room"], config["opener"], utc_now, keep=False)
+        replica = Replica(log, where["room"], where["opener"], utc_now, keep=False)
         await replica.open(timeout_s=CONNECT_TIMEOUT_S)
         following = asyncio.create_task(replica.follow())
         seat = asyncio.create_task(Seat(identity, agent, replica, outbox, utc_now).run())
@@ -56,18 +58,23 @@ async def sit(config: dict[str, Any]) -> None:
                     await task
 
 
-def _die_with_parent() -> None:
-    """End this process when its input closes, whatever its other threads are doing."""
+def _input() -> "queue.SimpleQueue[bytes]":
+    """Return what will hold the lines of the input; when that closes this process ends, whatever else it is doing."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def watch() -> None:
+        rest = b""
         with contextlib.suppress(OSError):
-            while os.read(0, 1024):
-                pass
+            while read := os.read(0, 65536):
+                *whole, rest = (rest + read).split(b"\n")
+                for line in whole:
+                    lines.put(line)
         if _leads_its_group():
             os.killpg(0, signal.SIGKILL)
         os._exit(EXIT_STOPPED)
 
     threading.Thread(target=watch, daemon=True).start()
+    return lines
 
 
 def _leads_its_group() -> bool:
@@ -87,23 +94,21 @@ def _end(code: int) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Read the line, take the seat, and end with a code of `swarm.processes`; why it stopped is on stderr.
+    """Read the lines, take the seat, and end with a code of `swarm.processes`; why it stopped is on stderr.
 
     What a mind prints goes to stderr too: the parent's stdout is for results.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lines = _input()
+    answers = os.dup(1)
     os.dup2(2, 1)
-    line = b""
-    while not line.endswith(b"\n"):
-        read = os.read(0, 65536)
-        if not read:
-            os._exit(EXIT_STOPPED)
-        line += read
-    config = json.loads(line)
-    _die_with_parent()
+    config = json.loads(lines.get())
     code = EXIT_OK
     try:
-        asyncio.run(sit(config))
+        agent = make_agent(config["agent"])
+        os.write(answers, b"ready\n")
+        os.close(answers)
+        asyncio.run(sit(config, agent, json.loads(lines.get())))
     except BadInput as error:
         code = _complain(config, EXIT_BAD_INPUT, error)
     except SecondProcess as error:

@@ -110,6 +110,8 @@ def run(
     parsed = read_scenario(load(scenario))
     for member in parsed.members:
         make_agent(agent_config(member))
+    if memory and (directory is not None or server is not None):
+        raise BadInput("a run in memory has neither a directory nor a server")
     if server is not None:
         check_server(server)
     source = None if isinstance(scenario, Mapping | Document) else Path(scenario)
@@ -180,16 +182,24 @@ class _Run:
     async def in_processes(self) -> RunResult:
         """Start a process a member, over an embedded or another server; whatever happens, all of them end."""
         async with AsyncExitStack() as stack:
-            url, broker, log = await self._unless_stopped(self._reach(stack))
-            replica = await self._unless_stopped(self._open(log))
             members = Processes()
             stack.push_async_callback(members.end)
-            if not replica.room.over:
-                for member in self._scenario.members:
-                    await members.start(member.name, self._config(member, url, replica.name))
+            if self._kept.opening.kept() is None:
+                await self._start(members)
+            url, broker, log = await self._unless_stopped(self._reach(stack))
+            replica = await self._unless_stopped(self._open(log, members))
+            if not members and not replica.room.over:
+                await self._start(members)
+            login = broker is not None
+            members.sit({"room": replica.name, "opener": self._opener.public, "server": url, "login": login})
             lost = None if broker is None else broker.wait()
             interrupted = await self._until_over(replica, members.ended(), lost, members.end, members.why)
             return self._finish(replica.fold, interrupted)
+
+    async def _start(self, members: Processes) -> None:
+        for member in self._scenario.members:
+            private = self._kept.private(member.name)
+            await members.start(member.name, {"name": member.name, "agent": agent_config(member), **private})
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Return what *work* does, unless the run is told to end meanwhile and *work* does not end soon."""
@@ -222,10 +232,12 @@ class _Run:
         log = await JetStreamLog.connect(url, identity=login, name="swarm-run", timeout_s=REACH_S)
         return url, broker, await stack.enter_async_context(log)
 
-    async def _open(self, log: Log) -> Replica:
-        """Open the room, or find the one that was opened before it was cut off."""
+    async def _open(self, log: Log, members: Processes | None = None) -> Replica:
+        """Open the room once its *members* are ready, or find the one that was opened before it was cut off."""
         entry = await self._opened_before(log)
         if entry is None:
+            if members is not None:
+                await members.ready()
             keys = {name: identity.public for name, identity in self._kept.identities.items()}
             entry = sign_opening(self._opener, self._scenario.opening(keys), utc_now())
             self._kept.opening.keep(entry.payload)
@@ -253,17 +265,6 @@ class _Run:
             text = f"the run kept here is not on this server: {entry.room}; use the server that it began on"
             raise BadInput(text, source=source)
         return None  # It never got there, and by now its date would be disputed.
-
-    def _config(self, member: Any, url: str, room: str) -> dict[str, Any]:
-        return {
-            "name": member.name,
-            "room": room,
-            "opener": self._opener.public,
-            "server": url,
-            "login": self._server is None,
-            "agent": agent_config(member),
-            **self._kept.private(member.name),
-        }
 
     async def _until_over(
         self,

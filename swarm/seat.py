@@ -95,6 +95,7 @@ class Seat:
         self._speaker = Speaker(identity, replica, outbox, clock, patience_s=patience_s)
         self._thinking: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._answers: dict[str, _Answer] = {}
+        self._overdue: str | None = None
         self._performing: asyncio.Task[Any] | None = None
         self._performed_at = -1
         self._perform_again: Instant | None = None
@@ -117,7 +118,7 @@ class Seat:
                 seen = self._replica.version
                 duties = self._replica.room.duties(self._name)
                 self._forget({duty.step for duty in duties})
-                timer = None
+                timer, self._overdue = None, None
                 for duty in duties:
                     timer = _earlier(timer, await self._follow(duty))
                     if self._replica.version != seen:
@@ -139,7 +140,8 @@ class Seat:
 
     async def _wait(self, seen: int, timer: Instant | None) -> None:
         changed = asyncio.ensure_future(self._replica.changed(seen))
-        waiting = {changed, *self._thinking.values()}
+        # Whatever a mind still answers to a step that is overdue, it is not what to wait for.
+        waiting = {changed, *(task for step, task in self._thinking.items() if step != self._overdue)}
         if self._performing is not None:
             waiting.add(self._performing)
         left_s = LONGEST_WAIT_S if timer is None else max(0.0, (timer - self._speaker.now()) / SECOND)
@@ -156,6 +158,7 @@ class Seat:
             return await self._perform(duty)
         assert duty.step is not None and duty.deadline is not None
         if self._speaker.now() > duty.deadline:
+            self._overdue = duty.step
             return None
         answer = self._answers.get(duty.step)
         if answer is None:

@@ -10,9 +10,10 @@ import asyncio
 import random
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
-from protocols.instants import Instant
+from protocols.instants import SECOND, Duration, Instant
 from swarm.entry import Entry, is_signed, parse_entry, sign_entry
 from swarm.errors import BadEntry, SwarmError, TooLarge, Unavailable, WrongLast
 from swarm.identity import Identity
@@ -21,6 +22,8 @@ from swarm.outbox import Outbox
 from swarm.replica import Replica
 
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.05, 2.0
+STEP: Duration = SECOND
+"""By how much a clock must differ from the time that has passed to have been set, or stopped with its machine."""
 
 
 class SecondProcess(SwarmError):
@@ -43,6 +46,7 @@ class Speaker:
         self._outbox = outbox
         self._clock = clock
         self._patience_s = patience_s
+        self._looked = clock(), monotonic()
 
     @property
     def said(self) -> list[str]:
@@ -50,8 +54,16 @@ class Speaker:
         return self._replica.fold.chain.authors[self.identity.public].ids
 
     def now(self) -> Instant:
-        """Return the log's clock as far as the own one and what it has shown so far tell."""
-        return self._clock() + self.behind
+        """Return the log's clock as far as the own one and what it has shown so far tell.
+
+        A step of the own clock makes void what was known of the difference.
+        """
+        own, beat = self._clock(), monotonic()
+        own_before, beat_before = self._looked
+        if abs(own - own_before - (beat - beat_before) * SECOND) > STEP:
+            self.behind = 0
+        self._looked = own, beat
+        return own + self.behind
 
     async def recover(self) -> None:
         """Send again what was kept and has not come back: the same bytes, so that nothing is said twice.
@@ -183,4 +195,5 @@ class Speaker:
         record = self._replica.latest.get(self.identity.public)
         if record is None or record.id != entry.id:
             return
+        self.now()
         self.behind = min(0, record.stored - entry.sent) or max(0, record.stored - acknowledged)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from protocols.findings import Finding
 from protocols.outcome import decision_of, divergences_of, untested_of
 from protocols.room import Room
 from swarm.ledger.fold import Fold
@@ -13,6 +14,8 @@ def summary_of(room: Room) -> dict[str, Any]:
     """Return outcome, decision, divergences, untested pairs, commitment states and findings of *room*."""
     return {
         "room": room.setting.room,
+        "intent": room.setting.opening.intent,
+        "rehearsal": None if room.setting.opening.rehearsal is None else room.setting.opening.rehearsal.plain(),
         "outcome": room.ending.outcome if room.ending is not None else "unfinished",
         "reason": room.ending.reason if room.ending is not None else None,
         "decision": decision_of(room),
@@ -20,8 +23,14 @@ def summary_of(room: Room) -> dict[str, Any]:
         "divergences": divergences_of(room),
         "untested": untested_of(room),
         "commitments": commitments_of(room),
-        "findings": [finding.plain() for finding in room.findings],
+        "findings": [finding.plain() for finding in [*room.findings, *_troubles(room)]],
     }
+
+
+def _troubles(room: Room) -> list[Finding]:
+    """Return what the promises as a whole are in trouble with: circles, deadlocks, conflicts."""
+    troubles = [] if room.tracker is None else room.tracker.findings()
+    return [Finding(code, 0, "", f"{', '.join(names)}: {text}") for code, names, text in troubles]
 
 
 def commitments_of(room: Room) -> dict[str, str]:

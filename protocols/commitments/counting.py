@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from protocols.commitments.evaluation import TRUE, amount_of, end_of, evaluate, window_of
+from protocols.commitments.evaluation import OPEN, TRUE, amount_of, end_of, evaluate, window_of
 from protocols.commitments.instances import Instance, Items, Tally
 from protocols.commitments.lifecycle import State
 from protocols.commitments.programs import BEFORE_ALL, NEVER, Clock, Leaf, Route
@@ -64,13 +64,17 @@ def _happened(clock: Clock, instance: Instance, at: Instant, now: Instant) -> bo
     return evaluate(of, instance, now)[0] == TRUE
 
 
-def start_by_time(instance: Instance, now: Instant) -> None:
-    """Start the clocks whose event came to hold because time passed."""
+def start_by_time(instance: Instance, now: Instant) -> Instant:
+    """Start the clocks whose event came to hold because time passed; return until when no further one can."""
+    until = NEVER
     for clock in reversed(instance.program.timed):
         if instance.starts[clock.index] is None:
-            holds = evaluate(clock.of, instance, now)
-            if holds[0] == TRUE:
-                restart(instance, clock, holds[1], holds[2])
+            verdict, when, items = evaluate(clock.of, instance, now)
+            if verdict == TRUE:
+                restart(instance, clock, when, items)
+            elif verdict == OPEN:
+                until = min(until, when)
+    return until
 
 
 def restart(instance: Instance, clock: Clock, known: Instant, items: Items) -> None:

@@ -104,18 +104,18 @@ def _wanted(leaf: Leaf, instance: Instance, now: Instant, reading: int) -> Answe
 def _negated(leaf: Leaf, instance: Instance, now: Instant, reading: int) -> Answer:
     last, closes, items = window_of(leaf, instance)
     starts = [instance.starts[end.clock] for end in leaf.running if end.clock is not None]
+    begins = max((start[0] for start in starts if start is not None), default=BEFORE_ALL)
     if None not in starts:
         assert instance.marks is not None
         mark, hit = instance.marks[leaf.index], None
         if reading != BEST and instance.unsettled is not None and leaf.index in instance.unsettled:
-            first = max((start[0] for start in starts if start is not None), default=BEFORE_ALL)
-            against = [r for r in instance.unsettled[leaf.index] if r.at >= first and not _for(r, reading)]
+            against = [r for r in instance.unsettled[leaf.index] if r.at >= begins and not _for(r, reading)]
             hit = _hit_with(leaf, mark, instance, last, against)
         elif type(mark) is Tally:
             hit = mark.mark
         if hit is not None and hit[0] <= last:
             return FALSE, hit[0], hit[1]
-    return (TRUE, closes, items) if now > last else (OPEN, last, ())
+    return (TRUE, max(closes, begins), items) if now > last else (OPEN, last, ())
 
 
 def _for(report: Report, reading: int) -> bool:

@@ -250,40 +250,40 @@ class Machine(Registry):
         state = instance.state
         if state is State.NONE or state in TERMINAL or state is State.PENDING or instance.is_base:
             return
-        if instance.program.timed:
-            start_by_time(instance, self.now)
+        until = start_by_time(instance, self.now) if instance.program.timed else NEVER
         if instance.standing is State.CONDITIONAL:
-            self._judge_conditional(instance)
-        if instance.standing is State.DETACHED and instance.state not in TERMINAL:
-            self._judge_detached(instance)
+            until = self._judge_conditional(instance, until)
+        if instance.standing is State.DETACHED:
+            until = self._judge_detached(instance, until)
+        if instance.state not in TERMINAL:
+            self._schedule(instance, until)
 
-    def _judge_conditional(self, instance: Instance) -> None:
-        program, now = instance.program, self.now
-        holds = evaluate(program.antecedent, instance, now)
+    def _judge_conditional(self, instance: Instance, until: Instant) -> Instant:
+        """Judge the antecedent, then the consequent; return *until* or the earlier instant that changes more."""
+        program = instance.program
+        holds = evaluate(program.antecedent, instance, self.now)
         if holds[0] == TRUE:
             self.move(instance, Move.DETACH, holds[1], holds[2])
-            return
-        until = holds[1] if holds[0] == OPEN else NEVER
+            return until
+        if holds[0] == OPEN:
+            until = min(until, holds[1])
         if instance.state is State.CONDITIONAL:
-            done = evaluate(program.consequent, instance, now)
+            done = evaluate(program.consequent, instance, self.now)
             if done[0] == TRUE:
                 self.move(instance, Move.SATISFY, done[1], done[2])
-                return
+                return until
             if done[0] == OPEN and program.done_by_time:
                 until = min(until, done[1])
         if holds[0] == FALSE:
             until = min(until, self._fail(instance, Move.EXPIRE, holds))
-        if instance.state not in TERMINAL:
-            self._schedule(instance, until)
+        return until
 
-    def _judge_detached(self, instance: Instance) -> None:
+    def _judge_detached(self, instance: Instance, until: Instant) -> Instant:
         done = evaluate(instance.program.consequent, instance, self.now)
         if done[0] == TRUE:
             self.move(instance, Move.SATISFY, done[1], done[2])
-            return
-        until = done[1] if done[0] == OPEN else self._fail(instance, Move.VIOLATE, done)
-        if instance.state not in TERMINAL:
-            self._schedule(instance, until)
+            return until
+        return min(until, done[1] if done[0] == OPEN else self._fail(instance, Move.VIOLATE, done))
 
     def _fail(self, instance: Instance, move: Move, worst: Answer) -> Instant:
         """Move an instance whose condition fails in the worst reading; return when time alone changes more."""
@@ -298,10 +298,23 @@ class Machine(Registry):
             if answered[0] == TRUE:
                 self._wait(instance, Move.MISS_ANSWER, since, answered[2])
             else:
-                disputes = [r for reports in (instance.unsettled or {}).values() for r in reports if r.item in best[2]]
-                since = max([since, *(r.disputed_at for r in disputes if r.disputed_at is not None)])
+                since = max(since, self._last_dispute(instance, best[2]))
                 self._wait(instance, Move.MEET_DISPUTE, since, best[2])
         return best[1] if best[0] == OPEN else NEVER
+
+    @staticmethod
+    def _last_dispute(instance: Instance, items: Items) -> Instant:
+        """Return when the last of the disputes began that keep a condition from holding because of *items*."""
+        leaves = instance.program.leaves
+        return max(
+            (
+                report.disputed_at
+                for index, reports in (instance.unsettled or {}).items()
+                for report in reports
+                if report.disputed_at is not None and (report.item in items or leaves[index].negated)
+            ),
+            default=BEFORE_ALL,
+        )
 
     def _wait(self, instance: Instance, move: Move, since: Instant, items: Items) -> None:
         if instance.state is not target(instance.state, move, instance.before):

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import typer
 
-from swarm.cli import audit, broker, check, decide, export, keys, run, say, track
+from swarm.cli import audit, broker, check, decide, explain, export, keys, run, say, track
 from swarm.cli.output import print_json
 from swarm.errors import BadInput, SwarmError
 from swarm.text import visible
@@ -30,6 +30,7 @@ app.command("run")(run.run_command)
 app.command("audit")(audit.audit_command)
 app.command("decide")(decide.decide_command)
 app.command("track")(track.track_command)
+app.command("explain")(explain.explain_command)
 app.command("broker")(broker.broker_command)
 app.command("export")(export.export_command)
 app.command("say")(say.say_command)

@@ -1,6 +1,7 @@
 """`swarm audit`: verify and replay ledgers offline."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +10,11 @@ from rich.console import Console
 
 from swarm.audit import AuditResult, audit, read_roster
 from swarm.cli.output import console, print_json, table
+from swarm.cli.promises import Wanted, fulfil
 from swarm.errors import BadInput
 from swarm.ledger.file import ledger_room, read_checkpoint
 from swarm.text import visible
+from swarm.timeline import Timeline, read_timeline
 
 EXIT_BAD_INPUT = 2
 COLOURS = {"verified": "green", "incomplete": "yellow", "failed": "bold red"}
@@ -23,6 +26,16 @@ def audit_command(
     receipt: Annotated[list[Path] | None, typer.Option(help="A member's receipt of the same room.")] = None,
     as_of: Annotated[str | None, typer.Option(help="Show promises as of this instant (RFC 3339).")] = None,
     strict: Annotated[bool, typer.Option(help="Exit 4 if a promise is broken without remedy or left open.")] = False,
+    commitments: Annotated[
+        bool, typer.Option("--commitments", help="Show all ledgers' open promises, by debtor and due date.")
+    ] = False,
+    diff: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="T1 T2", help="Show what changed after T1, up to T2, and why.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the promises' states as CSV.")] = None,
+    graph: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw what depends on what (.mmd, .dot, .svg).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> int:
     """Check a ledger against its signatures and recompute everything it claims.
@@ -31,17 +44,22 @@ def audit_command(
 
     Exit codes: 0 verified, 1 failed, 2 bad input or nothing to check, 3 not failed but not shown, 4 see --strict.
     """
+    wanted = Wanted(diff=diff, due=commitments, by_debtor=True, csv=csv, graph=graph)
+    wanted.check([*ledgers, *(receipt or []), *([roster] if roster is not None else [])])
+    as_of = wanted.as_of(as_of)
     pins = None if roster is None else read_roster(roster)
     receipts = _by_ledger(ledgers, receipt or [])
     checked = [_check(ledger, pins, receipts[ledger], as_of) for ledger in ledgers]
-    if as_json:
-        shown = [_plain(ledger, result, many=len(ledgers) > 1) for ledger, result in zip(ledgers, checked, strict=True)]
-        print_json({"ledgers": shown} if len(shown) > 1 else shown[0])
+    out = None if as_json else console()
     for result in checked:
         if isinstance(result, BadInput):
             print(f"swarm: {visible(str(result))}", file=sys.stderr)
-        elif not as_json:
-            _print(console(), result)
+        elif out is not None:
+            _print(out, result)
+    more = fulfil(wanted, _timelines(checked, as_of) if wanted.anything else [], out)
+    if as_json:
+        shown = [_plain(ledger, result, many=len(ledgers) > 1) for ledger, result in zip(ledgers, checked, strict=True)]
+        print_json({**({"ledgers": shown} if len(shown) > 1 else shown[0]), **more})
     codes = [r.exit_code(strict=strict) if isinstance(r, AuditResult) else EXIT_BAD_INPUT for r in checked]
     # A failure anywhere fails the whole; what is not shown comes before what is broken.
     return next((code for code in (1, EXIT_BAD_INPUT, 3, 4) if code in codes), 0)
@@ -55,6 +73,15 @@ def _check(
         return audit(ledger, roster=pins, receipts=receipts, as_of=as_of)
     except BadInput as problem:
         return problem
+
+
+def _timelines(checked: Sequence[AuditResult | BadInput], as_of: str | None) -> list[Timeline]:
+    """Return the promises of each ledger that could be read, as far as it holds, beside its verdict."""
+    return [
+        read_timeline(result.path, as_of, records=result.entries, verdict=result.verdict)
+        for result in checked
+        if isinstance(result, AuditResult)
+    ]
 
 
 def _plain(ledger: Path, result: AuditResult | BadInput, *, many: bool) -> dict[str, Any]:

@@ -132,7 +132,9 @@ class RunView:
                 for member, how in d.settled_by.items():
                     if "adopt" in how:
                         because = shortened(how.get("because", ""), 90)
-                        self._line(f"  {' ' * width}  {visible(member)} takes the other's reading: “{because}”")
+                        self._line(
+                            f"  {' ' * width}  {visible(member)} takes {visible(b if member == a else a)}'s reading: “{because}”"
+                        )
                 if index == len(rows) - 1 and (untested or missing):
                     self._line(f"  {' ' * width} {_untested(untested, missing)}")
 
@@ -186,11 +188,14 @@ class RunView:
         return [Ballot(concord.scores[m], concord.rejects[m], concord.reserves.get(m)) for m in concord.scores]
 
     def _also(self, concord: Concord, also: Any, standing: str) -> None:
-        for how, picked in (("adding up", also.sum), ("the median", also.median)):
+        ways = [("adding up or the median", also.sum)]
+        if also.sum != also.median:
+            ways = [("adding up", also.sum), ("the median", also.median)]
+        for how, picked in ways:
             objectors = concord.first_selection.objections.get(picked, ()) if concord.first_selection else ()
             if picked != standing or objectors:
                 title = shortened(concord.candidates[picked].option.title, WIDEST_TITLE)
-                over = f", over {', '.join(visible(m) for m in objectors)}" if objectors else ""
+                over = f", over the objection of {' and '.join(visible(m) for m in objectors)}" if objectors else ""
                 self._line(f"    {how} would have taken “{title}”{over}", "dim")
 
     def _option_row(self, room: Room, concord: Concord, option: str, prefix: str, fate: str = "") -> None:
@@ -262,6 +267,9 @@ class RunView:
             when = _date(since) if room.calendar.agreed_at is not None else show_instant(since)[11:19]
             parties = f"{visible(status.debtor)} → {visible(status.creditor)}"
             word = STATE_WORDS[status.state]
+            why = [o.because for o in room.operated.get(status.debtor, ()) if o.commitment == name and o.do == "cancel"]
+            if status.state == "violated" and why and why[-1]:
+                word += f", announced: “{shortened(why[-1], 70)}”"
             self._line(
                 f"  {pad(when, 8)}  {pad(visible(name), 16)}  {pad(parties, 24)}  {word}",
                 STATE_STYLES.get(status.state),
@@ -304,7 +312,18 @@ class RunView:
         self._line(f"             {' · '.join(parts)}")
 
 
-QUIET = {"divergence", "divergence_open", "left", "unrequested", "uses_open_term", "abandoned", "terminal_state"}
+QUIET = {
+    "abandoned",
+    "disputed",
+    "divergence",
+    "divergence_open",
+    "left",
+    "terminal_state",
+    "unconfirmed",
+    "unrequested",
+    "uses_open_term",
+    "violated",
+}
 """Findings that the view has shown in its own words, or that are no news."""
 
 

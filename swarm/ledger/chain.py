@@ -28,17 +28,24 @@ def next_head(head: str, position: int, stored: Instant, author: str, identifier
 class Digests(Sequence[str]):
     """SHA-256 digests in lower-case hex, kept in 32 bytes each: a chain holds one for every record of its room."""
 
-    __slots__ = ("_raw",)
+    __slots__ = ("_length", "_raw", "last")
 
     def __init__(self, digests: Iterable[str] = ()) -> None:
-        self._raw = bytearray().join(bytes.fromhex(digest) for digest in digests)
+        self._raw = bytearray()
+        self._length = 0
+        self.last: str | None = None
+        """The last one; None where there is none."""
+        for digest in digests:
+            self.append(digest)
 
     def append(self, digest: str) -> None:
         """Add one more."""
         self._raw += bytes.fromhex(digest)
+        self._length += 1
+        self.last = digest
 
     def __len__(self) -> int:
-        return len(self._raw) // 32
+        return self._length
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -47,8 +54,11 @@ class Digests(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        start = 32 * range(len(self))[index]
-        return self._raw[start : start + 32].hex()
+        if index < 0:
+            index += self._length
+        if not 0 <= index < self._length:
+            raise IndexError("no digest there")
+        return self._raw[32 * index : 32 * index + 32].hex()
 
     def __eq__(self, other: object) -> bool:
         return self._raw == other._raw if isinstance(other, Digests) else NotImplemented
@@ -121,7 +131,7 @@ class Chain:
     @property
     def head(self) -> str:
         """The running head."""
-        return self.heads[-1]
+        return self.heads.last or HEAD_0
 
     def add(self, stored: Stored) -> Link | None:
         """Add the next record of the log; None if it is not of this room: no member's subject, or another's entry."""

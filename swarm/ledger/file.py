@@ -120,8 +120,11 @@ class LedgerReader:
             raise BadInput("the file is empty: there is nothing to check", source=str(self.path))
 
     def _header(self, line: bytes) -> None:
-        header = _canonical(1, line) if line.startswith(_HEADER) else _other_header(line, self.path)
+        ours = line.startswith(_HEADER)
+        header = _canonical(1, line) if ours else _other_header(line, self.path)
         if header.keys() != {"ledger", "room"} or type(header["room"]) is not str:
+            if ours:
+                raise BadLine(1, "the header has exactly ledger and room")
             raise BadInput(_NO_LEDGER, source=str(self.path), line=1)
         if type(header["ledger"]) is not int or header["ledger"] != FORMAT:
             raise BadInput(f"ledger format {header['ledger']!r}; this reads {FORMAT}", source=str(self.path), line=1)

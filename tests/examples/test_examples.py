@@ -120,7 +120,7 @@ def test_the_members_see_the_renewal_as_its_story_tells(tmp_path: Path) -> None:
         "CARRIED",
         "SETTLED",
         "✕",
-        "adding up would have taken “15% for three years”, over finance",
+        "adding up or the median would have taken “15% for three years”, over the objection of finance",
         "refused: finance would be at 62",
         "12% for two years, lowest 72 (success), signed 4/4",
         "4 kept",

@@ -100,10 +100,25 @@ def environment(temporary: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(temporary)}
 
 
-def start(*arguments: str, env: dict[str, str] | None = None, **more: Any) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [*SWARM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=env, **more
+_started: list["subprocess.Popen[str]"] = []
+
+
+def start(*arguments: str, env: dict[str, str] | None = None) -> "subprocess.Popen[str]":
+    """Start a command; what a failed test leaves of it is ended after that."""
+    process = subprocess.Popen(
+        [*SWARM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=env
     )
+    _started.append(process)
+    return process
+
+
+def end_all() -> None:
+    """End what was started and not waited for."""
+    while _started:
+        process = _started.pop()
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
 
 
 def swarm(*arguments: str, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":

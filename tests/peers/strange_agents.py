@@ -7,31 +7,39 @@ import threading
 from typing import Any
 
 from agents import Agent
-from agents.agent import NoAnswer, Performed, Proposed, Scored, Watch
+from agents.agent import NoAnswer, Performed, Proposed, Ratified, Scored, Watch
 from protocols.accord.messages import Interpretation
 from protocols.commitments.messages import ReportEvent
 from protocols.concord.messages import Option
-from protocols.duties import InterpretDuty, PerformDuty, ProposeDuty, ScoreDuty
+from protocols.duties import InterpretDuty, PerformDuty, ProposeDuty, RatifyDuty, ScoreDuty
 
 RELEASED = threading.Event()
 """Lets the threads of minds that hang end, once a test has seen that nobody waits for them."""
 
 
 class Willing(Agent):
-    """Agrees to whatever is asked."""
+    """Agrees to whatever is asked, after a while where a test wants to come in between."""
 
-    def __init__(self, day: str = "mon", terms_of: int = 3) -> None:
+    def __init__(self, day: str = "mon", terms_of: int = 3, tenths: int = 0) -> None:
         self.day = day
         self.length = terms_of
+        self.pause_s = tenths / 10
 
     async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation]:
+        await asyncio.sleep(self.pause_s)
         return {term: Interpretation(meaning="x" * self.length) for term in duty.terms}
 
     async def propose(self, duty: ProposeDuty) -> Proposed:
+        await asyncio.sleep(self.pause_s)
         return Proposed(Option(title=f"custom {self.day}", offer={"day": self.day}))
 
     async def score(self, duty: ScoreDuty) -> Scored:
+        await asyncio.sleep(self.pause_s)
         return Scored({asked.id: 70 for asked in duty.options})
+
+    async def ratify(self, duty: RatifyDuty) -> Ratified:
+        await asyncio.sleep(self.pause_s)
+        return Ratified(True)
 
 
 class Strange(Willing):

@@ -63,7 +63,7 @@ class Table:
         self.room = open_room(self.members[0], members=self.members, **fields_)
         self.said: list[Event] = []
         self._opened: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
-        self.nonces: dict[str, str] = {}
+        self.reserves: dict[str, int | None] = {}
 
     # -- saying things --------------------------------------------------------------------------------------------
 
@@ -93,7 +93,9 @@ class Table:
             assert finding.who in {*self.members, ""} or finding.code == "not_a_member"
         return codes(findings)
 
-    def answer(self, author: str, kind: str, *, at: int | None = None, step: str | None = None, **said: Any) -> list[str]:
+    def answer(
+        self, author: str, kind: str, *, at: int | None = None, step: str | None = None, **said: Any
+    ) -> list[str]:
         """Let *author* answer the open step (or the one named)."""
         return self.say(author, {"kind": kind, "step": step or self.step, **said}, at=at)
 
@@ -126,14 +128,25 @@ class Table:
     def digest(self, author: str, step: str, content: dict[str, Any], nonce: str) -> str:
         return seal_digest(self.room.setting.room, self.room.setting.keys[author], step, nonce, content)
 
-    def seal(self, author: str, content: dict[str, Any], **when: Any) -> list[str]:
+    def seal_of(self, author: str, content: dict[str, Any]) -> dict[str, Any]:
+        """The seal over *content* for the open step; `reveal` can open it."""
         step, nonce = self.step, hexed("nonce", author, self.step)
         self._opened[author, step] = nonce, content
-        return self.answer(author, "seal", digest=self.digest(author, step, content, nonce), box="AA", **when)
+        return {"kind": "seal", "step": step, "digest": self.digest(author, step, content, nonce), "box": "AA"}
 
-    def reveal(self, author: str, **when: Any) -> list[str]:
+    def seal(self, author: str, content: dict[str, Any], *, at: int | None = None) -> list[str]:
+        return self.say(author, self.seal_of(author, content), at=at)
+
+    def has_sealed(self, author: str) -> bool:
+        """Whether it is known here what *author* has sealed for the open revealing step."""
+        return (author, self.step.removesuffix("reveal") + "seal") in self._opened
+
+    def reveal_of(self, author: str) -> dict[str, Any]:
         nonce, content = self._opened[author, self.step.removesuffix("reveal") + "seal"]
-        return self.answer(author, "reveal", nonce=nonce, content=content, **when)
+        return {"kind": "reveal", "step": self.step, "nonce": nonce, "content": content}
+
+    def reveal(self, author: str) -> list[str]:
+        return self.say(author, self.reveal_of(author))
 
     def sealed(self, contents: Mapping[str, dict[str, Any]]) -> dict[str, list[str]]:
         """Seal and reveal everyone's content, in the order given; return each one's codes at the reveal.
@@ -150,7 +163,9 @@ class Table:
 
     def mean(self, meanings: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
         """Member → term → interpretation (a text, or its fields)."""
-        return self.sealed({m: {"interpretations": {t: _meaning(i) for t, i in said.items()}} for m, said in meanings.items()})
+        return self.sealed(
+            {m: {"interpretations": {t: _meaning(i) for t, i in said.items()}} for m, said in meanings.items()}
+        )
 
     def read(
         self,
@@ -193,7 +208,7 @@ class Table:
         return {"option": said, "reserve": hidden}
 
     def propose(self, reserves: Mapping[str, int] | None = None, **options: Any) -> dict[str, list[str]]:
-        self.reserves = dict(reserves or {})
+        self.reserves = {**(reserves or {})}
         return self.sealed({m: self.proposal(m, o, self.reserves.get(m)) for m, o in options.items()})
 
     def option(self, title: str) -> str:
@@ -289,8 +304,17 @@ def _meaning(said: Any) -> dict[str, Any]:
 
 
 def state_of(room: Room) -> dict[str, Any]:
-    """A copy of all of a room's state that an event's rules may change: not its place, time and findings."""
-    return {f.name: deepcopy(getattr(room, f.name)) for f in fields(room) if f.name not in ("position", "at", "findings")}
+    """A copy of all of a room's state that an event's rules may change: not its place, time and findings.
+
+    Of the promises, which have clocks of their own, this is what anyone is told of them.
+    """
+    copy = deepcopy(room)
+    state: dict[str, Any] = {"promises": None if copy.tracker is None else dict(copy.tracker.statuses())}
+    copy.tracker = None
+    if copy.concord is not None:
+        copy.concord.tracker = None
+    apart = ("position", "at", "findings")
+    return state | {f.name: getattr(copy, f.name) for f in fields(copy) if f.name not in apart}
 
 
 def fold(table: Table, events: Sequence[Event], room: Room | None = None) -> Room:
@@ -341,7 +365,8 @@ def tour() -> Iterator[Table]:
     table.reserves = {"a": 20}
     sizes = {"a": "s", "b": "l", "c": "s"}
     yield from _sealed(
-        table, {m: table.proposal(m, {"title": m, "offer": {"size": s}}, table.reserves.get(m)) for m, s in sizes.items()}
+        table,
+        {m: table.proposal(m, {"title": m, "offer": {"size": s}}, table.reserves.get(m)) for m, s in sizes.items()},
     )
     titles = [c.option.title for c in table.concord.candidates.values()]
     yield from _sealed(table, {m: table.ballot(m, dict.fromkeys(titles, 60)) for m in "abc"})
@@ -367,4 +392,3 @@ def _sealed(table: Table, contents: Mapping[str, dict[str, Any]]) -> Iterator[Ta
     yield table
     for member in contents:
         table.reveal(member)
-

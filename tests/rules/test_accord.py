@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from tests.rules.table import Table, hexed, state_of
 
 from protocols.accord.compare import Position, compare, differ, within
 from protocols.accord.messages import Bound, Interpretation, interpretation_id
 from protocols.canonical import digest
 from protocols.duties import ReadDuty, SettleDuty
+from tests.rules.table import Table, hexed, state_of
 
 
 def _accord(members: str = "ab", **fields: Any) -> Table:
@@ -166,7 +166,12 @@ def test_a_case_is_tested_against_bounds_as_decimals() -> None:
 # -- readings ---------------------------------------------------------------------------------------------------------
 
 CASES = {
-    "a": {"done": {"meaning": "merged", "cases": [{"text": "on a branch", "applies": False}, {"text": "b", "applies": True}]}},
+    "a": {
+        "done": {
+            "meaning": "merged",
+            "cases": [{"text": "on a branch", "applies": False}, {"text": "b", "applies": True}],
+        }
+    },
     "b": {"done": {"meaning": "deployed", "cases": [{"text": "b", "applies": True}, {"text": "a", "applies": True}]}},
 }
 
@@ -427,8 +432,10 @@ def test_open_differences_block_where_the_rules_say_so() -> None:
     assert table.settle("b") == ["divergence_open"]
     assert table.ending == ("no_agreement", "divergence: done")
     assert _statuses(table) == {"ab": "blocked"}
-    assert table.room.concord is None
     assert table.step == "room.closing"
+    table.close()
+    assert table.room.over
+    assert table.room.concord is None
 
 
 def test_settled_differences_do_not_block() -> None:

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from tests.rules.table import Table, hexed, key_of, state_of
 
 from protocols.messages import seal_digest
+from tests.rules.table import Table, hexed, key_of, state_of
 
 
 def _meanings() -> Table:
@@ -111,7 +111,12 @@ def test_only_those_whose_seal_counts_reveal() -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"room": "other-room"}, {"author": key_of("b")}, {"step": "accord.reading.seal"}, {"step": "accord.meaning.reveal"}],
+    [
+        {"room": "other-room"},
+        {"author": key_of("b")},
+        {"step": "accord.reading.seal"},
+        {"step": "accord.meaning.reveal"},
+    ],
 )
 def test_a_seal_from_elsewhere_does_not_open(changed: dict[str, str]) -> None:
     """SG-06: room, author and step are inside the digest, so a seal replayed from elsewhere is worth nothing."""

@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from tests.rules.table import STEP_S, Table, event_of, state_of, tour
 
 from protocols.duties import TickDuty
 from protocols.findings import CODES
 from protocols.instants import SECOND
 from protocols.room import TICK_SPACING
 from protocols.steps import is_late
+from tests.rules.table import STEP_S, Table, event_of, state_of, tour
 
 
 def test_a_step_closes_at_the_last_answer_and_the_next_opens_there() -> None:
@@ -196,7 +196,7 @@ def test_a_tick_changes_nothing_before_the_deadline_and_closes_the_step_after_it
 
 
 def test_a_long_silence_closes_one_step_a_record() -> None:
-    """A step opens at the record that closes the one before it, however late that came: nobody can miss what nobody saw."""
+    """A step opens at the record that closes the one before it, however late: nobody can miss what nobody saw."""
     table = Table(agenda=["accord", "concord"]).join()
     table.seal("a", {"interpretations": {}})
     table.tick(table.deadline + 100 * STEP_S * SECOND)

@@ -1,0 +1,322 @@
+"""What a finding or a state means, and of a commitment, a member or an item in a file: how it stands, and why.
+
+One word may name several things (a commitment called ``late``, and the finding); all of them are explained.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from protocols.canonical import JSON
+from protocols.commitments.conditions import parse
+from protocols.commitments.lifecycle import MAY, TERMINAL, UNSETTLED, Role, State, allows
+from protocols.commitments.lifecycle import Move as Step
+from protocols.commitments.messages import EventRule
+from protocols.commitments.status import Status
+from protocols.commitments.tree import Condition, LifeCycle, event_of, leaves
+from protocols.findings import CODES, Finding
+from protocols.instants import show_instant
+from swarm.errors import BadInput
+from swarm.files import Document
+from swarm.recorder import Item, Move
+from swarm.scalars import quote
+from swarm.text import visible
+from swarm.timeline import Source, Timeline, base_of, is_ledger, read_timeline, show
+
+STATES: Final[Mapping[str, str]] = {
+    "none": "It was written down and never created: nobody has promised anything.",
+    "conditional": "Created; it binds nobody until its antecedent (if) holds.",
+    "detached": "Its antecedent holds, or it has none: the debtor owes the consequent (then) now.",
+    "satisfied": "Kept: the consequent holds in its window. Final.",
+    "expired": "The antecedent can no longer hold, so nothing was ever owed. Final.",
+    "violated": "Broken: the consequent can no longer hold in its window, or the debtor cancelled what it owed. Final; "
+    "a remedy is a commitment of its own and does not undo it.",
+    "terminated": "Called off without fault: cancelled before it bound, or released by its creditor. Final.",
+    "pending": "Suspended: its clocks stand still until it is resumed.",
+    "unconfirmed": "The window closed, and only an answer to a report in time is missing: neither kept nor broken "
+    "until its confirmer answers.",
+    "disputed": "The window closed, and it hangs on a report that its confirmer disputes: neither kept nor broken "
+    "until that is decided.",
+}
+WORDS: Final[Mapping[str, str]] = {
+    "due": "Remedy: what was promised for this breach is open and not yet performed.",
+    "remedied": "Remedy: what was promised for this breach was performed. The breach stays one.",
+    "late_performance": "Note: violated, and what was promised happened after its window.",
+    "never_expires": "Note: the antecedent has no end, so the commitment may stay conditional for ever.",
+    "never_violated": "Note: the consequent has no end, so the debtor can never be late.",
+    "waived": "Note: the creditor gave up the remedies of this breach, which stays one.",
+    "verified": "Verdict: every record is what its author signed, every key is pinned, and every member signed the "
+    "end. It is not a verdict on whether what members said is true.",
+    "incomplete": "Verdict: nothing contradicts, but whose keys these are or how the room ended is not shown.",
+    "failed": "Verdict: the ledger contradicts itself, its signatures, its checkpoint, a receipt or the roster.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What one name means. ``kind`` is commitment, member, item, finding, state or word.
+
+    Of a commitment: its ``status``, the ``condition`` it was promised under, the items that made its state so
+    (``because``), its ``life`` so far, what comes by itself (``ahead``) and what could change it (``could``). Else
+    ``commitments`` and ``findings`` are those in the file that the name is about.
+    """
+
+    kind: str
+    name: str
+    meaning: str
+    severity: str | None = None
+    status: Status | None = None
+    condition: str = ""
+    because: tuple[Item, ...] = ()
+    life: tuple[Move, ...] = ()
+    ahead: Move | None = None
+    could: tuple[str, ...] = ()
+    commitments: tuple[tuple[str, Status], ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return the explanation for people, a line each; the texts of members are made visible."""
+        head = f"{visible(self.name)}  ({self.kind}{'' if self.severity is None else ', ' + self.severity})"
+        lines = [head, f"  {self.meaning}"]
+        if self.status is not None:
+            lines += self._status_lines(self.status)
+        elif self.kind == "item":
+            lines += [f"  {_shown(item)}" for item in self.because]
+        for move in self.life:
+            lines.append(f"  {'life' if self.kind == 'commitment' else 'led to'}  {self._moved(move)}")
+        if self.ahead is not None:
+            lines.append(f"  next  {self._moved(self.ahead)}, if nobody says anything more")
+        lines += [f"  could change it: {visible(way)}" for way in self.could]
+        lines += [f"  {visible(name)}: {status.state}" for name, status in self.commitments]
+        for finding in self.findings:
+            place = f" at {finding.position}" if finding.position else ""
+            who = f" {visible(finding.who)}:" if finding.who else ""
+            lines.append(f"  found {finding.code}{place}:{who} {visible(finding.text)}")
+        return lines
+
+    def _status_lines(self, status: Status) -> Iterator[str]:
+        since = f" since {show(status.since)}" if status.since is not None else ""
+        yield f"  state  {status.state}{since}  {visible(status.debtor)} → {visible(status.creditor)}"
+        if status.remedy != "none":
+            yield f"  remedy  {status.remedy}"
+        if status.answerable:
+            yield f"  answerable too  {', '.join(map(visible, status.answerable))}"
+        if status.notes:
+            yield f"  noted  {', '.join(status.notes)}"
+        yield f"  promise  {visible(self.condition)}"
+        for item in self.because:
+            yield f"  because  {_shown(item)}"
+
+    def _moved(self, move: Move) -> str:
+        name = "" if self.kind == "commitment" else f"{visible(move.commitment)}: "
+        if move.before == move.after:
+            return f"{name}{move.after}, {visible(move.text)}, {show(move.since)}"
+        items = f" because of {', '.join(map(str, move.because))}" if move.because else ""
+        time = ", by the passing of a deadline" if move.by_time else ""
+        return f"{name}{move.before} → {move.after} {show(move.since)}".rstrip() + time + items
+
+    def plain(self) -> dict[str, JSON]:
+        """Return the explanation as JSON; the texts of members are exact."""
+        found: dict[str, JSON] = {"kind": self.kind, "name": self.name, "meaning": self.meaning}
+        if self.severity is not None:
+            found["severity"] = self.severity
+        if self.status is not None:
+            found |= {
+                "state": self.status.state,
+                "since": None if self.status.since is None else show_instant(self.status.since),
+                "debtor": self.status.debtor,
+                "creditor": self.status.creditor,
+                "remedy": self.status.remedy,
+                "notes": list(self.status.notes),
+                "condition": self.condition,
+                "because": [item.plain() for item in self.because],
+                "life": [move.plain() for move in self.life],
+                "ahead": None if self.ahead is None else self.ahead.plain(),
+                "could": list(self.could),
+            }
+        elif self.kind == "item":
+            found["item"] = [item.plain() for item in self.because]
+            found["life"] = [move.plain() for move in self.life]
+        if self.kind not in ("commitment", "word"):
+            found["commitments"] = {name: status.state for name, status in self.commitments}
+        found["findings"] = [
+            {"code": f.code, "position": f.position or None, "who": f.who, "text": f.text} for f in self.findings
+        ]
+        return found
+
+
+def explain(name: str, source: Source | None = None, *, as_of: str | None = None) -> list[Explanation]:
+    """Explain a finding's code, a state or a word of ours; with *source*, also what it is about there.
+
+    In a history or a ledger, *name* may be a commitment, an instance, a member, or the number of a line or record.
+    Raises `BadInput` for a name that means nothing, saying what is near it.
+    """
+    timeline, findings = None if source is None else _read(source, as_of), list[Finding]()
+    if timeline is not None:
+        findings = [*timeline.findings, *(Finding(code, 0, "", text) for code, _, text in timeline.troubles)]
+    found = [*_in_file(name, timeline, findings), *_of_language(name, timeline, findings)]
+    if not found:
+        raise _unknown(name, timeline)
+    return found
+
+
+def _read(source: Source, as_of: str | None) -> Timeline:
+    """Return the timeline of *source*; of a ledger, with everything that its audit finds."""
+    if isinstance(source, Mapping | Document) or not is_ledger(source):
+        return read_timeline(source, as_of)
+    from swarm.audit import audit
+
+    checked = audit(source, as_of=as_of)
+    timeline = read_timeline(source, as_of, records=checked.entries, verdict=checked.verdict)
+    timeline.findings = [Finding(f["code"], f["position"] or 0, f["who"], f["text"]) for f in checked.findings]
+    return timeline
+
+
+def _unknown(name: str, timeline: Timeline | None) -> BadInput:
+    known = [*CODES, *STATES, *WORDS]
+    place = ""
+    if timeline is not None:
+        known += [*timeline.statuses, *timeline.parties]
+        place = f", nor a commitment, a member or an item of {timeline.source}"
+    near = get_close_matches(name, dict.fromkeys(known), n=3)
+    hint = f"; near it: {', '.join(near)}" if near else "; swarm explain CODE, or swarm explain ID FILE"
+    return BadInput(f"{quote(name)} is no code of a finding and no state{place}{hint}")
+
+
+def _shown(item: Item) -> str:
+    return f"{item.number}  {show(item.at)}  {visible(item.by)} {visible(item.said)}"
+
+
+# -- in a file -----------------------------------------------------------------------------------------------------
+
+
+def _in_file(name: str, timeline: Timeline | None, findings: Sequence[Finding]) -> Iterator[Explanation]:
+    if timeline is None:
+        return
+    if name in timeline.statuses:
+        yield _commitment(name, timeline, findings)
+    if name in timeline.parties:
+        yield _member(name, timeline, findings)
+    if name.isascii() and name.isdecimal() and len(name) < 19 and int(name) in timeline.items:
+        yield _item(int(name), timeline, findings)
+
+
+def _commitment(name: str, timeline: Timeline, findings: Sequence[Finding]) -> Explanation:
+    status, terms = timeline.statuses[name], timeline.terms_of(name)
+    condition = f"then {terms.consequent}"
+    if terms.antecedent is not None:
+        condition = f"if {terms.antecedent} {condition}"
+    about = [Finding(code, 0, "", text) for code, names, text in timeline.troubles if base_of(name) in names]
+    on_it = (name, base_of(name))
+    touched = {item.number for item in timeline.items.values() if any(act.commitment in on_it for act in item.acts)}
+    about += [finding for finding in findings if finding.position in touched]
+    return Explanation(
+        "commitment",
+        name,
+        STATES[status.state],
+        status=status,
+        condition=condition,
+        because=tuple(timeline.because(status.because)),
+        life=tuple(move for move in timeline.moves if move.commitment == name),
+        ahead=timeline.ahead().get(name),
+        could=tuple(_could(name, timeline)),
+        findings=tuple(about),
+    )
+
+
+def _member(name: str, timeline: Timeline, findings: Sequence[Finding]) -> Explanation:
+    of = {n: s for n, s in timeline.statuses.items() if name in (s.debtor, s.creditor, *s.answerable)}
+    still = [timeline.statuses[n] for n in timeline.open()]
+    owes = sum(s.debtor == name for s in still)
+    owed = sum(s.creditor == name for s in still)
+    broken = sum(s.debtor == name and s.state == State.VIOLATED for s in of.values())
+    meaning = f"A party: debtor of {owes} open commitments, creditor of {owed}; has broken {broken}."
+    about = tuple(finding for finding in findings if finding.who == name)
+    return Explanation("member", name, meaning, commitments=tuple(of.items()), findings=about)
+
+
+def _item(number: int, timeline: Timeline, findings: Sequence[Finding]) -> Explanation:
+    item = timeline.items[number]
+    place = "record" if timeline.is_ledger else "line"
+    return Explanation(
+        "item",
+        str(number),
+        f"The {place} {number} of {timeline.source}.",
+        because=(item,),
+        life=tuple(move for move in timeline.moves if number in move.because),
+        findings=tuple(finding for finding in findings if finding.position == number),
+    )
+
+
+# -- what could change a commitment ----------------------------------------------------------------------------------
+
+
+def _could(name: str, timeline: Timeline) -> Iterator[str]:
+    """Yield what somebody could still say that counts for the commitment *name*, and who may say it."""
+    status, terms = timeline.statuses[name], timeline.terms_of(name)
+    state = State(status.state)
+    if state in TERMINAL and not (state is State.VIOLATED and "waived" not in status.notes):
+        yield f"nothing: {state} is final"
+        return
+    if state in UNSETTLED:
+        yield from _answers(status, timeline)
+    conditions: list[Condition] = []
+    if state is State.CONDITIONAL and terms.antecedent is not None:
+        conditions.append(parse(terms.antecedent))
+    if state in (State.CONDITIONAL, State.DETACHED):
+        conditions.append(parse(terms.consequent))
+        for leaf in dict.fromkeys(leaf for condition in conditions for leaf in leaves(condition)):
+            event = event_of(leaf)
+            if event is not None:
+                yield f"{leaf}, {_who_reports(timeline.rules.get(event.name))}"
+            elif isinstance(leaf, LifeCycle):
+                other = timeline.statuses[leaf.commitment]
+                if other.state != leaf.state:
+                    yield f"{leaf}: {leaf.commitment} is {other.state}"
+    for step, role in MAY.items():
+        if allows(state, step) and step is not Step.ACCEPT:
+            who = {
+                Role.DEBTOR: status.debtor,
+                Role.CREDITOR: status.creditor,
+            }.get(role) or ", ".join(timeline.powers.get(step.value, timeline.powers.get("suspend", ())))
+            if who:
+                yield f"{step.value}, by {who}"
+
+
+def _answers(status: Status, timeline: Timeline) -> Iterator[str]:
+    for item in timeline.because(status.because):
+        for act in item.acts:
+            rule = timeline.rules.get(act.event or "")
+            if rule is None or rule.confirmed_by is None:
+                continue
+            yield f"confirm the report at {item.number}, by {rule.confirmed_by}"
+            if status.state == State.UNCONFIRMED:
+                yield f"dispute the report at {item.number}, by {rule.confirmed_by}"
+            elif rule.decided_by is not None:
+                yield f"decide on the report at {item.number}, by {rule.decided_by}"
+
+
+def _who_reports(rule: EventRule | None) -> str:
+    by = "anyone" if rule is None or rule.by is None else rule.by
+    confirmed = "" if rule is None or rule.confirmed_by is None else f", confirmed by {rule.confirmed_by}"
+    return f"reported by {by}{confirmed}"
+
+
+# -- words of ours ---------------------------------------------------------------------------------------------------
+
+
+def _of_language(name: str, timeline: Timeline | None, findings: Sequence[Finding]) -> Iterator[Explanation]:
+    statuses = {} if timeline is None else timeline.statuses
+    if name in CODES:
+        severity, meaning = CODES[name]
+        about = tuple(finding for finding in findings if finding.code == name)
+        names = {n for code, ids, _ in (() if timeline is None else timeline.troubles) if code == name for n in ids}
+        of = tuple((n, s) for n, s in statuses.items() if n in names)
+        yield Explanation("finding", name, meaning, severity.value, commitments=of, findings=about)
+    if name in STATES:
+        of = tuple((n, s) for n, s in statuses.items() if s.state == name)
+        yield Explanation("state", name, STATES[name], commitments=of)
+    if name in WORDS:
+        of = tuple((n, s) for n, s in statuses.items() if name in (s.remedy, *s.notes))
+        yield Explanation("word", name, WORDS[name], commitments=of)

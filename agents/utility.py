@@ -1,17 +1,19 @@
 """A member that weighs every offer by points of its own, and learns the others' from the scores they reveal."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from agents.acting import Actor
 from agents.agent import Agent, NoAnswer, Performed, Proposed, Scored, Watch
 from agents.script import Acting, Reading, Score, as_text
-from agents.utility_model import Offer, Row, UtilityModel
 from protocols.accord.messages import Interpretation
 from protocols.concord.messages import Issue, Option, Value
 from protocols.duties import ImproveDuty, InterpretDuty, OptionAsked, PerformDuty, ProposeDuty, ScoreDuty
 from protocols.message import Name
+
+if TYPE_CHECKING:
+    from agents.utility_model import Offer, UtilityModel
 
 
 def _texts_for_keys(value: Any) -> Any:
@@ -65,6 +67,8 @@ class UtilityMind(Agent):
 
     async def improve(self, duty: ImproveDuty) -> Option | None:
         """Propose the offer predicted to lift the standing option most, if it is better for oneself; else pass."""
+        from agents.utility_model import Row
+
         members = sorted({member for scores in duty.table.values() for member in scores})
         model = self._model(duty.issues, members, duty.member)
         rows: list[Row] = []
@@ -84,18 +88,21 @@ class UtilityMind(Agent):
         """Do what the file says once it is time."""
         return self._actor.perform(duty, watch)
 
-    def _model(self, issues: dict[str, Issue], members: list[str], me: str) -> UtilityModel:
+    def _model(self, issues: dict[str, Issue], members: list[str], me: str) -> "UtilityModel":
+        # Loaded where it is used: the numbers behind it take longer to import than a scripted member takes to start.
+        from agents.utility_model import UtilityModel
+
         texts = {name: [str(value) for value in issue.values] for name, issue in issues.items()}
         return UtilityModel(texts, self._utility.values, self._utility.reserve, members, me)
 
 
-def _offer(model: UtilityModel, option: Option) -> Offer | None:
+def _offer(model: "UtilityModel", option: Option) -> "Offer | None":
     if not set(model.issues) <= option.offer.keys():
         return None
     return model.offer({name: str(option.offer[name]) for name in model.issues})
 
 
-def _option(model: UtilityModel, offer: Offer, issues: dict[str, Issue]) -> Option:
+def _option(model: "UtilityModel", offer: "Offer", issues: dict[str, Issue]) -> Option:
     texts = model.values(offer)
     values: dict[str, Value] = {
         name: next(value for value in issue.values if str(value) == texts[name]) for name, issue in issues.items()

@@ -27,7 +27,7 @@ from swarm.log.port import Stored
 from swarm.opening import publish_opening, sign_opening
 from swarm.outbox import MemoryOutbox
 from swarm.replica import Replica
-from swarm.run import utc_now
+from swarm.clock import utc_now
 from swarm.scenario import agent_config, make_agent, read_scenario
 from swarm.seat import Seat
 from swarm.speaker import Speaker

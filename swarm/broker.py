@@ -261,15 +261,19 @@ class Broker:
             )
 
     async def _ready(self) -> None:
-        def ports() -> Path | None:
-            return next(self.directory.glob("nats-server_*.ports"), None)
+        def ports() -> tuple[str, int] | None:
+            """Return URL and process id, once the file that says them is there and whole."""
+            for path in self.directory.glob("nats-server_*.ports"):
+                with contextlib.suppress(ValueError, OSError):
+                    url = json.loads(path.read_text(encoding="ascii"))["nats"][0]
+                    return url, int(path.stem.removeprefix("nats-server_"))
+            return None
 
         await self._until(lambda: ports() is not None or not self.running, START_SECONDS, "the server is not ready")
-        path = ports()
-        if path is None:
+        found = ports()
+        if found is None:
             raise BadInput(f"the server did not start: {self._complaint()}", source=str(self.directory))
-        self.url = json.loads(path.read_text(encoding="ascii"))["nats"][0]
-        self.pid = int(path.stem.removeprefix("nats-server_"))
+        self.url, self.pid = found
 
     def _complaint(self) -> str:
         text = ""

@@ -78,7 +78,7 @@ class Explanation:
     def lines(self) -> list[str]:
         """Return the explanation for people, a line each; the texts of members are made visible."""
         head = f"{visible(self.name)}  ({self.kind}{'' if self.severity is None else ', ' + self.severity})"
-        lines = [head, f"  {self.meaning}"]
+        lines = [head, f"  {visible(self.meaning)}"]
         if self.status is not None:
             lines += self._status_lines(self.status)
         elif self.kind == "item":

@@ -6,7 +6,8 @@ reconnection, several times before a deadline and after it, and every 15–30 s.
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from protocols.instants import SECOND, Instant
 from protocols.room import Room
@@ -20,6 +21,8 @@ SHORTEST_WAIT_S = 0.25
 """Looks before a deadline halve the way to it, and become no denser than this."""
 OVERDUE_WAIT_S = 1.0
 """How long to wait for the tick of a member whose wake-up may have been lost."""
+GATHER_S = 0.003
+"""How long a reading waits for this process's own appends; a few times what one takes."""
 RETRY_S = (0.05, 2.0)
 """The first and the longest pause, jittered, while the log is out of reach."""
 
@@ -49,6 +52,8 @@ class Replica:
         self._served = 0
         self._reading = asyncio.Lock()
         self._changed = asyncio.Event()
+        self._appending = 0
+        self._idle = asyncio.Event()
 
     @property
     def fold(self) -> Fold:
@@ -81,6 +86,7 @@ class Replica:
         async with self._reading:
             if self._served >= mine:
                 return
+            await self._gather()
             serving = self._asked
             cut = await self.log.read(self.name, self._keys, self.after, timeout_s=timeout_s)
             self._served = serving
@@ -94,6 +100,24 @@ class Replica:
                     self.latest[record.author] = fold.last
             if cut.records:
                 self._announce()
+
+    @contextmanager
+    def appending(self) -> Iterator[None]:
+        """Mark the time that an append of this process is under way."""
+        self._appending += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._appending -= 1
+            if not self._appending:
+                self._idle.set()
+
+    async def _gather(self) -> None:
+        """Let appends under way here be acknowledged, for a moment: one reading then brings them all."""
+        if self._appending:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._idle.wait(), GATHER_S)
 
     def _announce(self) -> None:
         self.version += 1
@@ -122,7 +146,7 @@ class Replica:
             try:
                 await self.refresh()
                 pause_s = RETRY_S[0]
-                await wakeups.wait(self._patience())
+                await wakeups.wait(self._patience(), lambda: self._upper)
             except Unavailable:
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
                 pause_s = min(2 * pause_s, longest_s)

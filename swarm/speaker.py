@@ -115,7 +115,8 @@ class Speaker:
         expected = self._replica.after.get(key, 0)
         while True:
             try:
-                await self._replica.log.append(entry.room, key, entry.payload, expected_last=expected)
+                with self._replica.appending():
+                    await self._replica.log.append(entry.room, key, entry.payload, expected_last=expected)
                 break
             except WrongLast as error:
                 # Noise is passed at once; whoever makes it without end is not.

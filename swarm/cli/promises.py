@@ -38,7 +38,7 @@ class Wanted:
         return None if self.diff is None else read_span(*self.diff)
 
     def as_of(self, given: str | None) -> str | None:
-        """Return the instant to read up to: *given*, or the later one of ``diff``; raises `BadInput` for both, or bad ones."""
+        """Return the instant to read up to: *given*, or the later of ``diff``; `BadInput` for both or bad ones."""
         if self.diff is None:
             return given
         if given is not None:

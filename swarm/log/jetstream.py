@@ -48,9 +48,10 @@ class _Following:
     newest: int = 0
 
     def on_message(self, subject: bytes, headers: bytes, data: bytes) -> None:
-        self.newest = max(self.newest, sequence_of(headers))
+        sequence = sequence_of(headers)
+        self.newest = max(self.newest, sequence)
         for signal in self.signals:
-            signal.wake()
+            signal.wake(sequence)
 
 
 class JetStreamLog(Log):

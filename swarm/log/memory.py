@@ -78,17 +78,17 @@ class MemoryStore:
             raise LogFull(f"the author has written its {self._author_records:,} records in this room")
         record = self._take(author, payload)
         records.append(record)
-        self._wake("room", room)
+        self._wake("room", room, record.sequence)
         return record.sequence
 
     def _invite(self, invitee: str, author: str, payload: bytes) -> None:
         self._invitations[invitee].pop(author, None)
         self._invitations[invitee][author] = self._take(author, payload)
-        self._wake("invitee", invitee)
+        self._wake("invitee", invitee, self._sequence)
 
-    def _wake(self, kind: str, name: str) -> None:
+    def _wake(self, kind: str, name: str, sequence: int) -> None:
         for listener in self._listeners.get((kind, name), ()):
-            listener.wake()
+            listener.wake(sequence)
 
     @asynccontextmanager
     async def _listening(self, kind: str, name: str) -> AsyncIterator[Signal]:

@@ -8,7 +8,7 @@ Errors are those of `swarm.errors`: `WrongLast`, `LogFull`, `TooLarge`, `Denied`
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import TracebackType
@@ -72,8 +72,10 @@ class Wakeups(ABC):
     """Says that a room may hold something new; many reasons between two waits make one wake-up."""
 
     @abstractmethod
-    async def wait(self, timeout_s: float) -> bool:
+    async def wait(self, timeout_s: float, known: Callable[[], int] = lambda: 0) -> bool:
         """Wait until there may be something new (true, and only then read) or until *timeout_s* seconds have passed.
+
+        *known* gives the upper sequence of the caller's last cut: what only announces records up to there is no news.
 
         True as well after every reconnection. A wake-up may be missing: read now and then without one. Once the log is
         closed this is true at once, and the read that follows says why.

@@ -1,6 +1,7 @@
 """The wake-up that both logs use: many reasons in, one wake-up out."""
 
 import asyncio
+from collections.abc import Callable
 
 from swarm.log.port import Wakeups
 
@@ -11,9 +12,13 @@ class Signal(Wakeups):
     def __init__(self) -> None:
         self._event = asyncio.Event()
         self._ended = False
+        self._announced = 0
+        self._doubted = False
 
-    def wake(self) -> None:
-        """Let the present wait, or else the next one, return true."""
+    def wake(self, sequence: int = 0) -> None:
+        """Let the present wait, or else the next one, return true: *sequence* is stored, or (0) all is in doubt."""
+        self._announced = max(self._announced, sequence)
+        self._doubted = self._doubted or not sequence
         self._event.set()
 
     def end(self) -> None:
@@ -21,13 +26,18 @@ class Signal(Wakeups):
         self._ended = True
         self._event.set()
 
-    async def wait(self, timeout_s: float) -> bool:  # noqa: D102
-        if not self._event.is_set():
-            try:
-                async with asyncio.timeout(timeout_s):
+    async def wait(self, timeout_s: float, known: Callable[[], int] = lambda: 0) -> bool:  # noqa: D102
+        try:
+            async with asyncio.timeout(None if self._event.is_set() else timeout_s) as limit:
+                while True:
                     await self._event.wait()
-            except TimeoutError:
-                return False
-        if not self._ended:
-            self._event.clear()
-        return True
+                    if self._ended:
+                        return True
+                    self._event.clear()
+                    news, self._doubted = self._doubted or self._announced > known(), False
+                    if news:
+                        return True
+                    if limit.when() is None:
+                        limit.reschedule(asyncio.get_running_loop().time() + timeout_s)
+        except TimeoutError:
+            return False

@@ -304,6 +304,9 @@ def test_a_promise_not_made_does_not_exist() -> None:
     assert table.expire() == ["silent"]
     assert table.room.tracker is not None
     assert table.room.tracker.statuses()["water"].state == "none"
+    table.expire()
+    assert table.room.result is not None
+    assert table.room.result["commitments"] == ["refund"]
 
 
 def test_nobody_takes_the_name_of_another_promise() -> None:

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from protocols.duties import JoinDuty
 from protocols.messages import RoomOpen
-from swarm.audit import audit
+from swarm.auditing import audit
 from swarm.entry import sign_entry
 from swarm.identity import Identity
 from swarm.ledger.checkpoint import sign_checkpoint
@@ -29,7 +29,7 @@ from swarm.ledger.file import LedgerReader, write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
 from swarm.opening import sign_opening
-from swarm.run import run
+from swarm.running import run
 
 SCENARIO = Path(__file__).parent.parent / "examples" / "renewal.yaml"
 NOON = 1_796_040_000_000_000

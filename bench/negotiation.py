@@ -19,6 +19,7 @@ import nats
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from swarm.broker import Broker
+from swarm.clock import utc_now
 from swarm.identity import Identity
 from swarm.ledger.fold import Fold
 from swarm.log.jetstream import JetStreamLog
@@ -27,7 +28,6 @@ from swarm.log.port import Stored
 from swarm.opening import publish_opening, sign_opening
 from swarm.outbox import MemoryOutbox
 from swarm.replica import Replica
-from swarm.clock import utc_now
 from swarm.scenario import agent_config, make_agent, read_scenario
 from swarm.seat import Seat
 from swarm.speaker import Speaker
@@ -136,7 +136,6 @@ def fold_again(fold: Fold) -> float:
 
 async def grown(entries: int) -> float:
     """Return the time per entry of folding a room whose members go on ticking until it holds *entries*."""
-    _, fold = await negotiate(MemoryLog())
     log = MemoryLog()
     parsed = read_scenario(scenario() | {"rules": {"step_seconds": 3000, "improvements": 4}})
     identities = {name: Identity.new() for name in parsed.names}

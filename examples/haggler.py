@@ -1,6 +1,6 @@
 """A mind of one's own: concede a step at a time, and never below the limit.
 
-    swarm run examples/haggling.yaml
+swarm run examples/haggling.yaml
 """
 
 from agents import Agent

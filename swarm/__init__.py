@@ -8,11 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from swarm.audit import audit
-    from swarm.decide import decide
+    from swarm.auditing import audit
+    from swarm.deciding import decide
     from swarm.identity import Identity
     from swarm.peer import Peer, open_room
-    from swarm.run import run
+    from swarm.running import run
     from swarm.track import track
 
 __all__ = ["Identity", "Peer", "audit", "decide", "open_room", "run", "track"]
@@ -20,10 +20,10 @@ __all__ = ["Identity", "Peer", "audit", "decide", "open_room", "run", "track"]
 _HOMES = {
     "Identity": "swarm.identity",
     "Peer": "swarm.peer",
-    "audit": "swarm.audit",
-    "decide": "swarm.decide",
+    "audit": "swarm.auditing",
+    "decide": "swarm.deciding",
     "open_room": "swarm.peer",
-    "run": "swarm.run",
+    "run": "swarm.running",
     "track": "swarm.track",
 }
 

@@ -1,4 +1,4 @@
-"""This process's own clock: it dates what is sent and decides when to look; no rule ever reads it."""
+"""The process's own clock: it dates what is sent and decides when to look; no rule ever reads it."""
 
 from time import time_ns
 

@@ -165,7 +165,7 @@ def _read(source: Source, as_of: str | None) -> Timeline:
     """Return the timeline of *source*; of a ledger, with everything that its audit finds."""
     if isinstance(source, Mapping | Document) or not is_ledger(source):
         return read_timeline(source, as_of)
-    from swarm.audit import audit
+    from swarm.auditing import audit
 
     checked = audit(source, as_of=as_of)
     timeline = read_timeline(source, as_of, records=checked.entries, verdict=checked.verdict)

@@ -75,7 +75,8 @@ def member_name(fold: Fold, identity: Identity) -> str:
     """Return the name that the room gives to *identity*; raise `BadInput` if it is no member."""
     name = fold.names.get(identity.public)
     if name is None:
-        raise BadInput(f"the key {identity.public} is no member of {fold.chain.room}; members: {', '.join(fold.names.values())}")
+        members = ", ".join(fold.names.values())
+        raise BadInput(f"the key {identity.public} is no member of {fold.chain.room}; members: {members}")
     return name
 
 
@@ -92,5 +93,3 @@ async def sign_receipt(room: str, identity: Identity, server: Servers) -> Checkp
         member_name(replica.fold, identity)
         chain = replica.fold.chain
         return sign_checkpoint(identity, room=room, count=chain.position, head=chain.head)
-
-

@@ -100,7 +100,7 @@ def _model(kind: str) -> type[BaseModel]:
 
         return AgentFile
     if kind == "table":
-        from swarm.decide import Table
+        from swarm.deciding import Table
 
         return Table
     if kind == "history":

@@ -131,7 +131,7 @@ def read_timeline(
         except ValueError as error:
             raise BadInput(f"as_of: {error}") from None
     if records is None:
-        from swarm.audit import audit
+        from swarm.auditing import audit
 
         checked = audit(source)
         records, verdict = checked.entries, checked.verdict

@@ -43,7 +43,7 @@ def count(
             assert isinstance(tally, Tally)
             fresh = tally.add(at, items, amount, leaf)
             # Short of its mark, what is wanted has changed nothing yet.
-            counted = counted or fresh or leaf.negated or instance.unsettled is not None
+            counted = counted or fresh or leaf.negated
         if leaf.clock is not None and fresh:
             started = started or set()
             started.add(leaf.clock)

@@ -8,7 +8,7 @@ from protocols.commitments.instances import Instance
 from protocols.instants import Instant
 
 SILENCE, INSTANCE = 0, 1
-"""What a deadline is about: a report's silence comes first, so that it is known when windows close."""
+"""What a deadline is about. Silence comes first: a suspension that ends right after it is still on."""
 
 Deadline = tuple[Instant, int, int]
 """The last instant before the change, what it is about, and the number of that report or instance."""

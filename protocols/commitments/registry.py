@@ -109,7 +109,7 @@ class Registry:
         return made
 
     def remedies_of(self, instance: Instance) -> list[Instance]:
-        """Return the instances whose antecedent waits for the violation of *instance*."""
+        """Return the instances whose antecedent waits for the violation of *instance*, opened or not."""
         found = []
         for name, wanted in self.remedies.get(instance.program.id, ()):
             program = self.programs[name]
@@ -122,4 +122,4 @@ class Registry:
                 found += [] if other is None else [other]
             else:
                 found += self.values[name].values()
-        return [other for other in found if other.opened]
+        return found

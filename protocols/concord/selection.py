@@ -204,7 +204,7 @@ def least_satisfied(standing: str, ballots: Mapping[str, Ballot], among: Iterabl
     return None if least is None or ballots[least].scores.get(standing) == HIGHEST else least
 
 
-def select(  # noqa: PLR0917 - the parts of a table, in the order people write them
+def select(
     members: Collection[str],
     options: Collection[str],
     ballots: Mapping[str, Ballot],

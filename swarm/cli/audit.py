@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from swarm.audit import AuditResult, audit, read_roster
+from swarm.auditing import AuditResult, audit, read_roster
 from swarm.cli.output import console, print_json, table
 from swarm.cli.promises import Wanted, fulfil
 from swarm.errors import BadInput

@@ -30,7 +30,7 @@ def _check(file: Path) -> tuple[str, int]:
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", source=str(file)) from None
     if first == b'{"ledger":':
-        from swarm.audit import audit
+        from swarm.auditing import audit
 
         result = audit(file)
         if result.verdict == "failed":
@@ -43,7 +43,7 @@ def _check(file: Path) -> tuple[str, int]:
 
         read_scenario(document)
     elif kind == "table":
-        from swarm.decide import read_table
+        from swarm.deciding import read_table
 
         read_table(document)
     elif kind == "history":

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from swarm.cli.output import console, print_json, table
-from swarm.decide import decide
+from swarm.deciding import decide
 from swarm.text import visible
 
 

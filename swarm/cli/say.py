@@ -179,9 +179,7 @@ def say_command(
     body = body_of(what, words or [], because)
     identity = Identity.load(key)
     try:
-        said = asyncio.run(
-            say(room, body, identity, server, outbox=FileOutbox(outbox) if outbox is not None else None)
-        )
+        said = asyncio.run(say(room, body, identity, server, outbox=FileOutbox(outbox) if outbox is not None else None))
     except Refused as refused:
         if as_json:
             print_json({"said": False, "code": refused.code, "why": refused.why})

@@ -14,7 +14,7 @@ from protocols.instants import SECOND, format_duration, parse_duration, show_ins
 from protocols.room import Room
 from swarm.cli.output import pad
 from swarm.ledger.fold import Fold
-from swarm.run import RunResult
+from swarm.running import RunResult
 from swarm.text import shortened, visible
 
 WIDEST_TITLE = 44
@@ -131,10 +131,8 @@ class RunView:
                 self._line(f"{head}{self._evidence(d.evidence, (a, b))}  {d.status.upper()}", style)
                 for member, how in d.settled_by.items():
                     if "adopt" in how:
-                        because = shortened(how.get("because", ""), 90)
-                        self._line(
-                            f"  {' ' * width}  {visible(member)} takes {visible(b if member == a else a)}'s reading: “{because}”"
-                        )
+                        because, other = shortened(how.get("because", ""), 90), visible(b if member == a else a)
+                        self._line(f"  {' ' * width}  {visible(member)} takes {other}'s reading: “{because}”")
                 if index == len(rows) - 1 and (untested or missing):
                     self._line(f"  {' ' * width} {_untested(untested, missing)}")
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols.instants import DAY, parse_instant, show_instant
-from swarm.audit import audit
+from swarm.auditing import audit
 from swarm.errors import BadInput
 from swarm.timeline import read_span, read_timeline
 from swarm.track import track

@@ -171,6 +171,14 @@ def test_9_reports_confirmed_out_of_order_count_by_their_own_times() -> None:
     assert state(result, "c") == ("satisfied", day(4))
 
 
+def test_9_a_mark_moves_to_the_earlier_report_while_something_else_is_missing() -> None:
+    terms = promise("c", "at least 1 delivered and billed")
+    events = {name: {"by": "alice", "confirmed_by": "bob"} for name in ("delivered", "billed")}
+    lines = [said(2, "delivered", id="d1"), said(3, "billed", id="b"), said(4, "delivered", id="d2")]
+    answers = [did(when, "confirm", "bob", report=name) for when, name in ((6, "d2"), (7, "d1"), (8, "b"))]
+    assert state(follow(*lines, *answers, commitments=[terms], events=events), "c") == ("satisfied", day(3))
+
+
 def test_10_the_remedy_of_a_kept_promise_stays_conditional() -> None:
     seat, pay = promise("seat", f"x by {day(5)}"), promise("pay", "y within 2 days of violated(seat)", "violated(seat)")
     result = follow(said(2, "x"), commitments=[seat, pay], as_of=365)
@@ -250,6 +258,14 @@ def test_13_it_holds_from_the_report_and_its_clock_runs_from_the_confirmation() 
     assert state(follow(*lines, events=events, as_of=20)) == ("violated", day(13))
 
 
+def test_13_a_clock_on_a_violation_found_late_runs_from_when_it_was_found() -> None:
+    events = {"paid": {"by": "bob", "confirmed_by": "alice"}}
+    terms = [promise("c", f"x by {day(6)}", "paid"), promise("fee", "y within 2 days of violated(c)", "violated(c)")]
+    lines = [said(4, "paid", "bob", id="p"), did(12, "confirm", "alice", report="p")]
+    result = follow(*lines, commitments=terms, events=events, as_of=20)
+    assert [state(result, name) for name in ("c", "fee")] == [("violated", day(6)), ("violated", day(14))]
+
+
 CONFIRMED = did(5, "confirm", "bob", report="d")
 DISPUTED = did(5, "dispute", "bob", report="d")
 
@@ -295,6 +311,14 @@ def test_14_silence_confirms_at_its_end_and_clocks_run_from_there() -> None:
     result = follow(MAKE, said(4, "paid", "bob", id="p"), events=events, as_of=day(7, 1))
     assert state(result) == ("detached", day(4))
     assert state(follow(MAKE, said(4, "paid", "bob", id="p"), events=events, as_of=day(12, 1))) == ("violated", day(12))
+
+
+def test_14_silence_at_the_last_instant_of_a_suspension_still_falls_into_it() -> None:
+    events = {"e": {"confirmed_by": "bob", "confirm_within": "3 days", "silence": "confirms"}}
+    lines = [did(2, "suspend", "carol", commitment="c", until=day(7, 1)), said(4, "e")]
+    setting: dict[str, Any] = {"events": events, "powers": {"suspend": ["carol"]}}
+    result = follow(*lines, commitments=[promise("c", "x within 1 day of e")], **setting, as_of=20)
+    assert state(result, "c") == ("violated", day(8, 1))
 
 
 def test_14_a_dispute_ends_the_wait_for_silence() -> None:
@@ -583,6 +607,21 @@ def test_23_an_operation_is_on_all_and_refused_only_if_all_refuse() -> None:
     one = did(6, "release", "bob", commitment="water[1]")
     assert codes(follow(*lines, one, commitments=[EACH])) == ["terminal_state"]
     assert codes(follow(*lines, did(6, "release", "alice", commitment="water"), commitments=[EACH])) == ["not_allowed"]
+
+
+def test_23_an_operation_that_all_refuse_leaves_the_offer_as_it_is() -> None:
+    done = [said(4, "paid", "bob", order="1"), said(5, "delivered", order="1")]
+    release = did(6, "release", "bob", commitment="water")
+    result = follow(*done, release, said(7, "paid", "bob", order="2"), commitments=[EACH])
+    assert codes(result) == ["terminal_state"]
+    assert state(result, "water[2]") == ("detached", day(7))
+
+
+def test_23_what_concerns_all_instances_concerns_later_ones_too() -> None:
+    terms = promise("c", "x within 2 days of agreed and y", f"paid by {day(9)}", each="order")
+    lines = [said(3, "agreed"), said(4, "paid", "bob", order="1"), said(4, "paid", "bob", order="2")]
+    result = follow(*lines, commitments=[terms], as_of=9)
+    assert [state(result, f"c[{value}]") for value in (1, 2)] == [("violated", day(5))] * 2
 
 
 def test_23_what_is_withdrawn_opens_nothing_more() -> None:

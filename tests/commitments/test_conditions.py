@@ -35,6 +35,11 @@ def test_and_binds_before_or() -> None:
     assert parse("(a or b) and c") == And((Or((Event("a"), Event("b"))), Event("c")))
 
 
+def test_needless_parentheses_make_no_difference() -> None:
+    assert parse("(a and b) and c") == parse("a and (b and (c))") == parse("a and b and c")
+    assert parse("(a or b) or c and d") == parse("a or b or (c and d)")
+
+
 def test_a_window_binds_to_the_one_condition_before_it() -> None:
     assert parse(f"a and b by {T}") == And((Event("a"), Timed(Event("b"), (By(AT),))))
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from swarm.run import run
+from swarm.running import run
 from swarm.scenario import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ from typing import Any
 from protocols.duties import CloseDuty, JoinDuty, WitnessDuty
 from protocols.findings import Finding
 from protocols.messages import RoomOpen
-from swarm.audit import AuditResult, audit
+from swarm.auditing import AuditResult, audit
 from swarm.entry import Entry, sign_entry
 from swarm.identity import Identity
 from swarm.ledger.chain import Record

@@ -10,7 +10,7 @@ import pytest
 
 from protocols.canonical import canonical
 from protocols.instants import format_instant
-from swarm.audit import audit, read_roster
+from swarm.auditing import audit, read_roster
 from swarm.errors import BadInput
 from swarm.ledger.file import LedgerReader
 from swarm.log.port import Stored
@@ -280,7 +280,7 @@ def test_an_audit_loads_no_nats_and_needs_none(noisy, tmp_path):
     script = """
         import json, sys
         {before}
-        from swarm.audit import audit
+        from swarm.auditing import audit
         result = audit(sys.argv[1], roster=sys.argv[2])
         assert not [name for name in sys.modules if name.split(".")[0] in {watched}], "NATS was loaded"
         print(json.dumps(result.plain()))

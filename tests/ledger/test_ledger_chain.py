@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from protocols.canonical import canonical
 from protocols.instants import parse_instant
-from swarm.audit import audit
+from swarm.auditing import audit
 from swarm.entry import parse_entry
 from swarm.errors import BadEntry
 from swarm.ledger.chain import HEAD_0, Digests

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from protocols.canonical import canonical
 from protocols.instants import format_instant, parse_instant
-from swarm.audit import AuditResult, audit
+from swarm.auditing import AuditResult, audit
 from swarm.errors import BadInput
 from swarm.identity import Identity
 from swarm.ledger.checkpoint import Checkpoint, sign_checkpoint

@@ -17,14 +17,14 @@ import tempfile
 from pathlib import Path
 
 from protocols.findings import CODES, Severity
-from swarm.audit import audit
+from swarm.auditing import audit
 from swarm.entry import sign_entry
 from swarm.identity import Identity
 from swarm.ledger.checkpoint import sign_checkpoint
 from swarm.ledger.file import LedgerReader, write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
-from swarm.run import run
+from swarm.running import run
 
 HERE = Path(__file__).parent
 SCENARIO = HERE / "scenario.yaml"

@@ -13,7 +13,7 @@ from small_rooms import ROOT, SWARM, custom, ledger, member, room, start, swarm,
 
 from swarm.errors import BadInput
 from swarm.places import check_writable
-from swarm.run import run
+from swarm.running import run
 
 
 def only_object(text: str) -> dict[str, Any]:

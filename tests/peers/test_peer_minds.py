@@ -10,7 +10,7 @@ from agents.agent import Performed
 from protocols.duties import ScoreDuty
 from swarm.errors import BadInput
 from swarm.minds import Excused, Mind, acts_of
-from swarm.run import RunResult, run
+from swarm.running import RunResult, run
 
 ACCORD: dict[str, Any] = {"agenda": ["accord", "concord"]}
 

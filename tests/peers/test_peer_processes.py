@@ -27,12 +27,12 @@ from small_rooms import (
     written,
 )
 
-from swarm.audit import audit
+from swarm.auditing import audit
 from swarm.broker import server_binary
 from swarm.errors import BadInput
 from swarm.log.jetstream import JetStreamLog
 from swarm.places import Kept
-from swarm.run import run
+from swarm.running import run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 

@@ -19,7 +19,7 @@ from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.log.port import Cut
 from swarm.outbox import MemoryOutbox
 from swarm.replica import Replica
-from swarm.run import run
+from swarm.running import run
 from swarm.seat import ClockApart, Seat
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm.audit import audit
+from swarm.auditing import audit
 from swarm.broker import Broker
 from swarm.identity import Identity
 from swarm.peer import Peer, open_room

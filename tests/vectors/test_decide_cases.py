@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from decide_rows import BAD_INPUT, ROWS
 
-from swarm.decide import decide
+from swarm.deciding import decide
 from swarm.errors import BadInput
 
 CASES = Path(__file__).resolve().parents[2].parent / "shared" / "cases" / "decide.json"

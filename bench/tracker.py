@@ -102,10 +102,9 @@ def speed(orders: int) -> float:
     for status in followed.statuses().values():
         states[status.state] = states.get(status.state, 0) + 1
     told = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
-    print(
-        f"{events:>9,} events, {orders:>7,} orders: {events / whole:>7,.0f} events/s, {whole / events * 1e6:.1f} µs each, "
-        f"{bare / whole:.2f} of only parsing ({bare / events * 1e6:.1f} µs); {told}"
-    )
+    rate, each, share = events / whole, whole / events * 1e6, bare / whole
+    print(f"{events:>9,} events, {orders:>7,} orders: {rate:>7,.0f} events/s, {each:.1f} µs each")
+    print(f"          {share:.2f} of only parsing ({bare / events * 1e6:.1f} µs); {told}")
     return whole / events
 
 

@@ -6,7 +6,7 @@ that run, deadlines or order of work: it goes through the days and asks of each 
 
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from protocols.commitments.tree import (
@@ -124,7 +124,14 @@ def expected(
     return state, since
 
 
-@settings(max_examples=4_000, deadline=None)
+@example(
+    Event("a"),
+    No(Event("c"), (Within(0, Event("c")), By(instant(1)))),
+    {1: "c", 3: "c"},
+    2,
+    3,
+)
+@settings(max_examples=500, deadline=None)
 @given(
     st.none() | conditions,
     conditions,

@@ -46,7 +46,8 @@ def test_a_room_lives_on_and_is_spoken_in_by_key(secure: bool, tmp_path: Path) -
     for key, path in zip(keys, (ada, ben, eve), strict=True):
         key.save(path)
     members = [
-        {**member, "key": key.public} for member, key in zip(SCENARIO["members"], keys, strict=False)  # type: ignore[call-overload]
+        {**member, "key": key.public}
+        for member, key in zip(SCENARIO["members"], keys, strict=False)  # type: ignore[call-overload]
     ]
     scenario = {**SCENARIO, "members": members}
 

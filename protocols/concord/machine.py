@@ -264,8 +264,6 @@ class Concord(Stage):
     # -- the end --------------------------------------------------------------------------------------------------
 
     def _finish(self, present: Sequence[str]) -> Plan | Ending:
-        if self.tries:
-            self.selection = self._select(self.standing)
         assert self.selection is not None
         if self.selection.outcome != "accepted":
             return Ending("no_agreement", self.selection.outcome)

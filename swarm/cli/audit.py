@@ -116,6 +116,10 @@ def _print(out: Console, result: AuditResult) -> None:
     if summary:
         reason = f": {visible(summary['reason'])}" if summary["reason"] else ""
         out.print(f"  room     {visible(summary['room'])}")
+        out.print(f"  intent   {visible(summary['intent'])}")
+        if summary["rehearsal"] is not None:
+            second, start = visible(summary["rehearsal"]["second"]), visible(summary["rehearsal"]["agreed_at"])
+            out.print(f"  REHEARSAL: from the agreement on, dated {start}, 1 s of the log counts as {second}", style="yellow")
         out.print(f"  outcome  {summary['outcome']}{reason}")
         decision = summary["decision"]
         if decision is not None:

@@ -87,7 +87,7 @@ def test_what_was_due_while_nobody_was_there_is_found_when_somebody_is() -> None
         world = World()
         await world.open()
         first = await world.sit(lambda room: room.closing is not None and room.step is None)
-        agreed = first.room.ended_at
+        agreed = first.room.tracker.since("agreed")
 
         # Reported in time while everybody is away, and confirmed in time: said, and nobody has folded it.
         world.ahead += 20 * DAY

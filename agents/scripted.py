@@ -14,7 +14,8 @@ from agents.agent import (
 )
 from agents.script import Script, Settling
 from protocols.accord.messages import Interpretation, Judgement, Readings, Settlement
-from protocols.concord.messages import Option, Value
+from protocols.canonical import digest
+from protocols.concord.messages import Issue, Option, Value
 from protocols.duties import (
     ImproveDuty,
     InterpretDuty,
@@ -102,11 +103,8 @@ class Scripted(Agent):
 
     async def improve(self, duty: ImproveDuty) -> Option | None:
         """Propose the first scripted improvement that nobody has proposed; then pass."""
-        known = {(o.option.title, _key(o.option)) for o in duty.options}
-        for option in self._script.improves:
-            if all(_key(option) != key for _, key in known):
-                return option
-        return None
+        known = {_key(asked.option, duty.issues) for asked in duty.options}
+        return next((option for option in self._script.improves if _key(option, duty.issues) not in known), None)
 
     async def ratify(self, duty: RatifyDuty) -> Ratified:
         """Sign, or decline with the scripted reason."""
@@ -120,9 +118,11 @@ class Scripted(Agent):
         return self._actor.perform(duty, watch)
 
 
-def _key(option: Option) -> tuple[object, ...]:
-    offer = tuple(sorted((name, str(value)) for name, value in option.offer.items()))
-    return (offer, *option.commitments) if offer else (option.title, *option.commitments)
+def _key(option: Option, issues: dict[str, Issue]) -> str:
+    """Return what makes two options one: the offer, an issue left out taking its first value, and the commitments."""
+    offer = {name: str(option.offer.get(name, issue.values[0])) for name, issue in issues.items()}
+    offer |= {name: str(value) for name, value in option.offer.items() if name not in issues}
+    return digest([offer, [terms.plain() for terms in option.commitments], option.title if not issues else ""])
 
 
 def _settlement(planned: Settling, ids: dict[str, str]) -> Settlement:

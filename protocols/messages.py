@@ -122,18 +122,6 @@ class RoomOpen(Message):
                 raise ValueError(f"authority.terms: {term!r} is no term of this room")
             if member not in known:
                 raise ValueError(f"authority.terms.{term}: {member!r} is no member")
-        for event, rule in self.events.items():
-            for role, named in (
-                ("by", rule.by),
-                ("confirmed_by", rule.confirmed_by),
-                ("decided_by", rule.decided_by),
-            ):
-                if named is not None and named not in known:
-                    raise ValueError(f"events.{event}.{role}: {named!r} is no member; valid: {', '.join(names)}")
-        for power, holders in self.powers.items():
-            for member in holders:
-                if member not in known:
-                    raise ValueError(f"powers.{power}: {member!r} is no member; valid: {', '.join(names)}")
         return self
 
 

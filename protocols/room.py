@@ -24,6 +24,7 @@ from protocols.canonical import digest
 from protocols.closing import Closing
 from protocols.commitments.acts import Act, Transition, act_of
 from protocols.commitments.messages import COMMITMENT_BODIES, CreateCommitment, ReportEvent
+from protocols.commitments.reports import check_authority
 from protocols.commitments.tracker import Tracker
 from protocols.concord.machine import Concord
 from protocols.concord.options import check_commitments
@@ -437,16 +438,18 @@ class Room:
 
 def _tracker(opening: RoomOpen) -> Tracker | None:
     """Return the tracker of a room, or raise `Refused` if what the opening promises cannot be promised."""
+    parties = [entry.name for entry in opening.roster]
+    try:
+        check_authority(parties, opening.events, opening.powers)
+    except ValueError as error:
+        raise Refused("bad_opening", str(error)) from None
     if "commitments" not in opening.agenda:
         if opening.promises:
             raise Refused("bad_opening", "promises: the agenda has no commitments")
         if opening.status_quo is not None and opening.status_quo.commitments:
             raise Refused("bad_opening", "status_quo: it has commitments, the agenda has none")
         return None
-    try:
-        tracker = Tracker([e.name for e in opening.roster], opening.events, opening.powers, listed_events_only=True)
-    except ValueError as error:
-        raise Refused("bad_opening", str(error)) from None
+    tracker = Tracker(parties, opening.events, opening.powers, listed_events_only=True)
     ids = [terms.id for terms in opening.promises]
     for place, terms in enumerate(opening.promises):
         if ids.count(terms.id) > 1:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from swarm.identity import Identity
     from swarm.peer import Peer, open_room
     from swarm.running import run
-    from swarm.track import track
+    from swarm.tracking import track
 
 __all__ = ["Identity", "Peer", "audit", "decide", "open_room", "run", "track"]
 
@@ -24,7 +24,7 @@ _HOMES = {
     "decide": "swarm.deciding",
     "open_room": "swarm.peer",
     "run": "swarm.running",
-    "track": "swarm.track",
+    "track": "swarm.tracking",
 }
 
 

@@ -104,7 +104,7 @@ def _model(kind: str) -> type[BaseModel]:
 
         return Table
     if kind == "history":
-        from swarm.track import History
+        from swarm.tracking import History
 
         return History
     raise BadInput(f"{kind!r} is no kind of file; valid: {', '.join(KINDS)}")

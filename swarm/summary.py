@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from protocols.concord.machine import Concord
 from protocols.findings import Finding
 from protocols.outcome import decision_of, divergences_of, untested_of
 from protocols.room import Room
@@ -59,6 +60,7 @@ def considered_of(room: Room) -> dict[str, Any] | None:
             }
             for c in concord.candidates.values()
         ],
+        "table": _table(concord),
         "standing": titles.get(concord.standing or ""),
         "first": titles.get(concord.first_selection.standing or ""),
         "reserves": dict(sorted(concord.reserves.items())),
@@ -70,6 +72,27 @@ def considered_of(room: Room) -> dict[str, Any] | None:
             for t in concord.tries
         ],
         "patterns": {m: _pattern(list(s.values())) for m, s in sorted(concord.scores.items())},
+    }
+
+
+def _table(concord: Concord) -> dict[str, Any]:
+    """Return the final table as `swarm decide` takes it; options are named by their ids, which the beacon orders."""
+    rules = concord.setting.opening.rules
+    options = [c.id for c in concord.candidates.values() if c.scored]
+    return {
+        "members": list(concord.setting.members),
+        "options": options,
+        "ballots": {
+            member: {
+                "scores": {o: s for o, s in scores.items() if o in options},
+                "rejects": {o: r for o, r in concord.rejects[member].items() if o in options},
+                "reserve": concord.reserves.get(member),
+            }
+            for member, scores in concord.scores.items()
+        },
+        "rules": {"bar": rules.bar, "floor": rules.floor, "rejects": rules.rejects},
+        "incumbent": concord.standing if concord.tries else concord.status_quo,
+        "beacon": concord.beacon,
     }
 
 

@@ -25,7 +25,7 @@ from swarm.ledger.file import FileRecord, LedgerReader
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
 from swarm.recorder import Item, Move, Recorder, in_words
-from swarm.track import History, _end, _read_acts, _tracker
+from swarm.tracking import History, end_of, read_acts, tracker_of
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Document
 FAILED: Final = "failed"
@@ -144,9 +144,9 @@ def read_timeline(
 def _of_history(source: Source, as_of: str | Instant | None) -> Timeline:
     document = load(source)
     history = validate(History, document)
-    acts = _read_acts(history, document)
-    end = _end(history, document, as_of, acts)
-    tracker = _tracker(history, document, {act.commitment for act in acts if act.do == "create"})
+    acts = read_acts(history, document)
+    end = end_of(history, document, as_of, acts)
+    tracker = tracker_of(history, document, {act.commitment for act in acts if act.do == "create"})
     recorder = Recorder.of(tracker, history.commitments)
     items: dict[int, Item] = {}
     findings: list[Finding] = []

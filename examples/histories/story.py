@@ -18,7 +18,7 @@ _WORDS = ("true", "false", "null")
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One course that an example may take: what happens, and the history that `swarm.track.track` takes."""
+    """One course that an example may take: what happens, and the history that `swarm.track` takes."""
 
     tells: str
     data: Plain

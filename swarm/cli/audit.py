@@ -119,7 +119,8 @@ def _print(out: Console, result: AuditResult) -> None:
         out.print(f"  intent   {visible(summary['intent'])}")
         if summary["rehearsal"] is not None:
             second, start = visible(summary["rehearsal"]["second"]), visible(summary["rehearsal"]["agreed_at"])
-            out.print(f"  REHEARSAL: from the agreement on, dated {start}, 1 s of the log counts as {second}", style="yellow")
+            told = f"  REHEARSAL: from the agreement on, dated {start}, 1 s of the log counts as {second}"
+            out.print(told, style="yellow")
         out.print(f"  outcome  {summary['outcome']}{reason}")
         decision = summary["decision"]
         if decision is not None:

@@ -47,7 +47,7 @@ def _check(file: Path) -> tuple[str, int]:
 
         read_table(document)
     elif kind == "history":
-        from swarm.track import track
+        from swarm.tracking import track
 
         track(document)
     else:

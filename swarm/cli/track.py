@@ -10,7 +10,7 @@ from swarm.cli.output import console, print_json, table
 from swarm.text import visible
 
 if TYPE_CHECKING:
-    from swarm.track import TrackResult
+    from swarm.tracking import TrackResult
 
 
 def track_command(
@@ -37,7 +37,7 @@ def track_command(
     from swarm.cli.promises import Wanted, fulfil
     from swarm.files import load
     from swarm.timeline import read_timeline
-    from swarm.track import track
+    from swarm.tracking import track
 
     wanted = Wanted(diff=diff, due=due, csv=csv, graph=graph)
     wanted.check([file])

@@ -106,6 +106,8 @@ def read_opening(stored: Stored, room: str) -> RoomOpen:
         raise BadEntry("bad_opening", brief(str(error), LONGEST_REASON)) from None
     if not isinstance(body, RoomOpen):
         raise BadEntry("bad_opening", f"a room begins with room.open, not with {brief(entry.kind)}")
+    if body.plain() != entry.body:
+        raise BadEntry("bad_opening", "an opening says every field, as its model writes it: its digest names the room")
     if room_name(body.slug, entry.author, entry.body) != room:
         raise BadEntry("bad_opening", f"the name {room} is not that of this opening")
     if entry.author not in {member.key for member in body.roster}:

@@ -14,7 +14,7 @@ from protocols.instants import DAY, parse_instant, show_instant
 from swarm.auditing import audit
 from swarm.errors import BadInput
 from swarm.timeline import read_span, read_timeline
-from swarm.track import track
+from swarm.tracking import track
 
 NOON = parse_instant("2026-03-01T12:00:00Z")
 LEDGERS = Path(__file__).resolve().parents[1] / "ledgers"

@@ -11,7 +11,7 @@ from protocols.commitments.lifecycle import TERMINAL
 from protocols.commitments.messages import CommitmentTerms, EventRule
 from protocols.commitments.tracker import Act, Tracker
 from protocols.instants import DAY, HOUR, parse_instant
-from swarm.track import track
+from swarm.tracking import track
 from tests.commitments.histories import START, day, did, history, promise, said
 
 IDS = ("a", "b", "c", "d", "e", "f")

@@ -1,12 +1,15 @@
 """Every example, run as a user runs it: real processes over the real server, then audited offline."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from swarm import decide
 
 ROOT = Path(__file__).resolve().parents[2]
 SWARM = [str(Path(sys.executable).with_name("swarm"))]
@@ -93,6 +96,16 @@ def _check(result: dict[str, Any], expected: dict[str, Any]) -> None:
         found = [[d["term"], *d["between"], d["status"]] for d in result["divergences"]]
         assert found == expected["divergences"]
         assert len(result["untested"]) == expected["untested"]
+    if result["considered"] is not None:
+        again = decide(result["considered"]["table"])
+        if decision is not None:
+            assert (again.winner, list(again.vector), again.rule) == (
+                decision["id"],
+                decision["vector"],
+                decision["rule"],
+            )
+        else:
+            assert again.outcome == result["reason"]
     if "reason" in expected:
         assert result["reason"] == expected["reason"]
     assert result["commitments"] == expected.get("commitments", {})
@@ -105,8 +118,6 @@ def _without_nats(folder: Path) -> dict[str, str]:
     blocked = folder / "blocked"
     (blocked / "nats").mkdir(parents=True)
     (blocked / "nats" / "__init__.py").write_text("raise ImportError('not installed here')\n")
-    import os
-
     return {**os.environ, "PYTHONPATH": str(blocked)}
 
 

@@ -21,7 +21,7 @@ from examples.histories.catalogue import EXAMPLES, FOLDER, files
 from examples.histories.story import Variant, later
 from swarm.cli.app import app
 from swarm.files import load
-from swarm.track import TrackResult, track
+from swarm.tracking import TrackResult, track
 
 ROOT = Path(__file__).resolve().parents[2]
 CENT = Decimal("0.01")

@@ -473,11 +473,11 @@ def test_a_difference_whose_parties_left_is_still_open() -> None:
     ],
 )
 def test_an_option_that_uses_an_open_term_says_so(option: dict[str, Any]) -> None:
-    """Wherever the term stands in it, and whatever its case."""
+    """Wherever the term stands in it as a word, and whatever its case."""
     table = _differing(agenda=["accord", "concord", "commitments"], events={"done": {}, "paid": {}})
     table.settle("a")
     table.settle("b")
-    table.propose(a=option, b="Abandoned")
+    table.propose(a=option, b="Undone and abandoned")
     used = [f for f in table.room.findings if f.code == "uses_open_term"]
     assert [(f.who, "'done'" in f.text) for f in used] == [("a", True)]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocols.canonical import canonical
+from protocols.canonical import canonical, digest
 from protocols.concord.messages import option_id, reserve_digest
 from protocols.concord.selection import Ballot, SelectionRules, select
 from protocols.duties import ImproveDuty, ProposeDuty, QuoteDuty, ScoreDuty
@@ -739,8 +739,8 @@ def test_the_first_answer_stands() -> None:
     """Neither a signature nor a refusal can be taken back."""
     table = _ratifying()
     assert table.ratify("a", accept=False, because="too dear") == []
-    digest = table.concord.outcome()
-    assert table.answer("a", "concord.ratify", outcome=hexed(digest), accept=True) == ["already_answered"]
+    outcome = digest(table.concord.outcome().plain())
+    assert table.answer("a", "concord.ratify", outcome=outcome, accept=True) == ["already_answered"]
     table.ratify("b")
     table.leave("b")
     table.ratify("c")
@@ -761,6 +761,14 @@ def test_a_signature_under_another_outcome_is_refused() -> None:
     assert table.ratify("a", outcome=hexed("another")) == ["wrong_outcome"]
     assert state_of(table.room) == before
     assert table.ratify("a") == []
+
+
+def test_a_signature_from_another_room_is_worth_nothing() -> None:
+    """SG-06: the same members, option, scores and open differences in a second room make another outcome."""
+    one, two = _ratifying(), _ratifying(nonce=hexed("second"))
+    (here, there) = (t.concord.outcome() for t in (one, two))
+    assert here.model_copy(update={"room": there.room}) == there
+    assert two.ratify("a", outcome=digest(here.plain())) == ["wrong_outcome"]
 
 
 def test_below_the_bar_nobody_is_asked_to_sign() -> None:

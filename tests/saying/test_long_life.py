@@ -81,7 +81,7 @@ class World:
 
 
 def test_what_was_due_while_nobody_was_there_is_found_when_somebody_is() -> None:
-    """Protects long life: due time and time of detection are both kept, and the backlog counts before any conclusion."""
+    """Protects long life: due time and detection are both kept, and the backlog counts before any conclusion."""
 
     async def live() -> None:
         world = World()

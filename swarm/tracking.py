@@ -126,9 +126,9 @@ def track(
     """
     document = load(source)
     history = validate(History, document)
-    acts = _read_acts(history, document)
-    end = _end(history, document, as_of, acts)
-    tracker = _tracker(history, document, {act.commitment for act in acts if act.do == "create"})
+    acts = read_acts(history, document)
+    end = end_of(history, document, as_of, acts)
+    tracker = tracker_of(history, document, {act.commitment for act in acts if act.do == "create"})
     refused: list[Refusal] = []
     for act in acts:
         if end is None or act.at > end:
@@ -139,7 +139,8 @@ def track(
     return TrackResult(end, tracker.statuses(), tuple(refused), tuple(tracker.findings()))
 
 
-def _end(history: History, document: Document, as_of: str | Instant | None, acts: list[Act]) -> Instant | None:
+def end_of(history: History, document: Document, as_of: str | Instant | None, acts: list[Act]) -> Instant | None:
+    """Return the instant to look from: *as_of*, else the file's, else the latest time in it."""
     written = None if history.as_of is None else _instant(history.as_of, document, ("as_of",))
     if isinstance(as_of, str):
         try:
@@ -153,7 +154,8 @@ def _end(history: History, document: Document, as_of: str | Instant | None, acts
     return acts[-1].at if acts else None
 
 
-def _tracker(history: History, document: Document, created: set[str | None]) -> Tracker:
+def tracker_of(history: History, document: Document, created: set[str | None]) -> Tracker:
+    """Return a tracker that knows the history's commitments; *created* are those that a line of it creates."""
     if len(set(history.parties)) < len(history.parties):
         raise document.error(("parties",), "a party stands twice")
     try:
@@ -173,7 +175,7 @@ def _tracker(history: History, document: Document, created: set[str | None]) -> 
     return tracker
 
 
-def _read_acts(history: History, document: Document) -> list[Act]:
+def read_acts(history: History, document: Document) -> list[Act]:
     """Return the lines of the history as acts, in the order of their times, then of the file."""
     acts = [_act(line, place, document) for place, line in enumerate(history.history)]
     acts.sort(key=lambda act: act.at)

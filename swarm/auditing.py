@@ -255,7 +255,7 @@ class _Audit:
             at = min(count, position)
             vouching = {member for member, covered in self._covered.items() if covered >= at}
             if name not in vouching and len(vouching) < len(deniers - vouching):
-                self._fault_in_range("altered", min(count, position - 1), name, f" (at {position})")
+                self._fault_in_range("altered", at, name, f" (at {position})")
 
     def _fault_in_range(self, code: str, last: int, who: str, where: str = "") -> None:
         """Say that of the records that no signature confirms, up to *last*, one is not as it was signed."""

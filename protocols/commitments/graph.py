@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import networkx
+
 from protocols.commitments.programs import Program
 from protocols.commitments.tree import And, Before, By, Condition, LifeCycle, No, Or, Timed, Within, event_of, leaves
 
@@ -12,9 +14,6 @@ Trouble = tuple[str, tuple[str, ...], str]
 
 def dependencies(programs: Mapping[str, Program]) -> Any:
     """Return the directed graph of commitments: an edge to each that a commitment's conditions name."""
-    # Here and below: loaded where it is used, since it takes longer to import than all of the rules.
-    import networkx
-
     graph = networkx.DiGraph()
     graph.add_nodes_from(programs)
     graph.add_edges_from((name, other) for name, program in programs.items() for other in sorted(program.named))
@@ -23,8 +22,6 @@ def dependencies(programs: Mapping[str, Program]) -> Any:
 
 def ranks(programs: Mapping[str, Program]) -> dict[str, int]:
     """Return an order in which each commitment comes after those it names; those of one circle share a rank."""
-    import networkx
-
     whole = networkx.condensation(dependencies(programs))
     rank: dict[str, int] = {}
     for generation, components in enumerate(networkx.topological_generations(whole.reverse(copy=False))):
@@ -49,8 +46,6 @@ def _circles(programs: Mapping[str, Program]) -> list[Trouble]:
 
 def _knots(graph: Any, order: Iterable[str]) -> list[tuple[str, ...]]:
     """Return the strongly connected parts of more than one node, in the order of declaration."""
-    import networkx
-
     place = {name: number for number, name in enumerate(order)}
     knots = [
         tuple(sorted(part, key=place.__getitem__))
@@ -83,8 +78,6 @@ def _deadlocks(programs: Mapping[str, Program], debtors: Mapping[str, str]) -> l
         if not more:
             break
         binding |= more
-    import networkx
-
     graph = networkx.DiGraph()
     for name, program in programs.items():
         if name not in binding:

@@ -319,4 +319,3 @@ def make_agent(config: Mapping[str, Any]) -> Agent:
     if kind == "UtilityMember":
         return UtilityMind(Utility.model_validate(private))
     return instantiate(str(config["agent"]), private.get("args", {}), private.get("folder"))
-

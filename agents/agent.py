@@ -10,7 +10,7 @@ To write one, subclass `Agent` and override what your agent has an opinion on; e
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from protocols.accord.compare import differ, within
 from protocols.accord.messages import Interpretation, Judgement, Readings, Settlement, Verdict
@@ -71,6 +71,27 @@ class Performed:
 
     acts: Sequence[Message] = ()
     again_in: Duration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Costed:
+    """An answer of any of the kinds above, and what giving it took; the entry that says it carries the cost.
+
+    ``tokens_in``, ``tokens_out`` and ``calls`` are counts, ``seconds`` decimal text, ``model`` the model's own name.
+    """
+
+    answer: Any
+    tokens_in: int = 0
+    tokens_out: int = 0
+    calls: int = 0
+    seconds: str | None = None
+    model: str | None = None
+
+    def cost(self) -> dict[str, Any]:
+        """Return the cost as entries carry it; what is not known is left out."""
+        counts = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "calls": self.calls}
+        texts = {"seconds": self.seconds, "model": self.model}
+        return {name: value for name, value in {**counts, **texts}.items() if value}
 
 
 class Watch(Protocol):

@@ -25,10 +25,11 @@ from swarm.ledger.fold import Fold
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog
 from swarm.log.port import Stored
+from swarm.members import agent_config, make_agent
 from swarm.opening import publish_opening, sign_opening
 from swarm.outbox import MemoryOutbox
 from swarm.replica import Replica
-from swarm.scenario import agent_config, make_agent, read_scenario
+from swarm.scenario import read_scenario
 from swarm.seat import Seat
 from swarm.speaker import Speaker
 

@@ -22,10 +22,10 @@ from swarm.clock import utc_now
 from swarm.errors import BadInput, SwarmError
 from swarm.identity import Identity
 from swarm.log.jetstream import JetStreamLog
+from swarm.members import make_agent
 from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.processes import EXIT_BAD_INPUT, EXIT_CLOCK, EXIT_OK, EXIT_SECOND, EXIT_STOPPED
 from swarm.replica import Replica
-from swarm.scenario import make_agent
 from swarm.seat import ClockApart, Seat
 from swarm.speaker import SecondProcess
 from swarm.text import visible

@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents.agent import Agent, NoAnswer, Performed, Proposed, Ratified, Scored
+from agents.agent import Agent, Costed, NoAnswer, Performed, Proposed, Ratified, Scored
 from agents.scripted import Scripted
 from agents.utility import UtilityMind
 from protocols.accord.messages import Interpretations, Readings, Settle, Settlement
@@ -289,6 +289,11 @@ def _ballot(duty: ScoreDuty, answer: Scored, room: Room, identity: Identity) -> 
         )
         content["reserve"] = own.secret
     return content
+
+
+def costed(answer: Any) -> tuple[Any, dict[str, Any] | None]:
+    """Return an agent's answer and, if it says so, what that took."""
+    return (answer.answer, answer.cost() or None) if isinstance(answer, Costed) else (answer, None)
 
 
 def acts_of(answer: Any) -> Performed:

@@ -27,12 +27,13 @@ from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.memory import MemoryLog
 from swarm.log.port import Log
+from swarm.members import agent_config, make_agent
 from swarm.opening import kept_opening, publish_opening, sign_opening
 from swarm.outbox import MemoryOutbox
 from swarm.places import Kept, check_server, check_writable, replace_text
 from swarm.processes import Processes
 from swarm.replica import Replica
-from swarm.scenario import Scenario, agent_config, make_agent, read_scenario
+from swarm.scenario import Scenario, read_scenario
 from swarm.seat import Seat
 from swarm.summary import cost_of, summary_of
 

@@ -5,31 +5,27 @@ goes to that member's process alone.
 """
 
 import os
-import re
 import secrets
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from agents.agent import Agent
-from agents.script import Offered, Script, as_value
-from agents.scripted import Scripted
-from agents.utility import Utility, UtilityMind
+from agents.script import Offered, as_value
 from protocols.bodies import first_problem
 from protocols.commitments.messages import CommitmentTerms, EventRule
 from protocols.concord.messages import Issue, Option
 from protocols.concord.options import complete
 from protocols.event import Event
 from protocols.machine import Refused
-from protocols.message import Key, Message, Name, Text, Words
+from protocols.message import Message, Name, Words
 from protocols.messages import Agenda, Authority, Rehearsal, RoomOpen, RosterEntry, Rules
 from protocols.room import Room
 from swarm.errors import BadInput
 from swarm.files import Document, load, validate
-from swarm.loading import instantiate
+from swarm.members import CustomMember, Member, ScriptedMember, UtilityMember
 from swarm.names import check_names
 
 MOST_VALUES = 1000
@@ -63,58 +59,6 @@ def _range(value: dict[str, Any]) -> dict[str, Any]:
         values.append(int(current) if current == int(current) else as_value(current))
         current += step
     return {"values": values} | ({"unit": value["unit"]} if value.get("unit") is not None else {})
-
-
-class _Member(Message):
-    name: Name
-    role: Text | None = None
-    key: Key | None = None
-
-
-class ScriptedMember(_Member, Script):
-    """A member that answers from this file."""
-
-    agent: Literal["scripted"] = "scripted"
-
-
-class UtilityMember(_Member, Utility):
-    """A member that weighs offers by its own points."""
-
-    agent: Literal["utility"]
-
-
-class CustomMember(_Member):
-    """A member whose mind is a class of the user's: ``package.module:Class``, called with ``args``."""
-
-    agent: str
-    args: dict[str, Any] = Field(default_factory=dict)
-    folder: str | None = None
-    """Where the module is looked for besides the import path; left out: beside the scenario file."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_kind(cls, value: Any) -> Any:
-        agent = value.get("agent") if isinstance(value, dict) else None
-        if not isinstance(agent, str) or re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", agent) is None:
-            raise ValueError(f"agent: expected scripted, utility or package.module:Class, found {agent!r}")
-        return value
-
-
-_KINDS = {"scripted": "ScriptedMember", "utility": "UtilityMember"}
-
-
-def _kind(member: Any) -> str:
-    """Return the name of the model that a member's ``agent`` asks for; complaints name it too."""
-    agent = member.get("agent", "scripted") if isinstance(member, dict) else getattr(member, "agent", "scripted")
-    return _KINDS.get(agent, "CustomMember") if isinstance(agent, str) else "CustomMember"
-
-
-Member = Annotated[
-    Annotated[ScriptedMember, Tag("ScriptedMember")]
-    | Annotated[UtilityMember, Tag("UtilityMember")]
-    | Annotated[CustomMember, Tag("CustomMember")],
-    Discriminator(_kind),
-]
 
 
 class Scenario(Message):
@@ -266,56 +210,3 @@ def _check_options(scenario: Scenario, document: Document, room: Room) -> None:
                 complete(option, member.name, opening, {}, room.tracker, 0)
             except Refused as refused:
                 raise document.error(path, f"{option.title!r}: {refused.why}") from None
-
-
-class Accepts(Message):
-    """What a standing peer joins: whose rooms, and within which bounds."""
-
-    openers: list[Key] = Field(default_factory=list)
-    min_step_seconds: Annotated[int, Field(ge=1)] | None = None
-    max_members: Annotated[int, Field(ge=2, le=64)] | None = None
-    issues: list[Name] | None = None
-
-
-def _agent_file(value: Any) -> Any:
-    """Read an agent file as a member without a name, and what it accepts."""
-    if not isinstance(value, dict):
-        return value
-    if "name" in value or "member" in value:
-        raise ValueError("an agent file is one member without a name: the room gives it one")
-    private = {key: item for key, item in value.items() if key != "accepts"}
-    return {"member": {"name": "member", **private}, "accepts": value.get("accepts", {})}
-
-
-class AgentFile(Message):
-    """An agent file: one member's mind, and what it accepts."""
-
-    member: Member
-    accepts: Accepts = Field(default_factory=Accepts)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _flat(cls, value: Any) -> Any:
-        return _agent_file(value)
-
-
-def read_agent(source: str | os.PathLike[str] | Mapping[str, Any] | Document) -> AgentFile:
-    """Return the agent file at a path or in plain data; raise `BadInput` with place and reason."""
-    return validate(AgentFile, load(source))
-
-
-def agent_config(member: Any) -> dict[str, Any]:
-    """Return a member's private part as JSON, for its own process."""
-    config: dict[str, Any] = member.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return config
-
-
-def make_agent(config: Mapping[str, Any]) -> Agent:
-    """Return the mind that *config* (see `agent_config`) describes; raises `BadInput` if its class cannot be had."""
-    kind = _kind(dict(config))
-    private = {key: value for key, value in config.items() if key not in ("name", "role", "key", "agent")}
-    if kind == "ScriptedMember":
-        return Scripted(Script.model_validate(private))
-    if kind == "UtilityMember":
-        return UtilityMind(Utility.model_validate(private))
-    return instantiate(str(config["agent"]), private.get("args", {}), private.get("folder"))

@@ -96,7 +96,7 @@ def _model(kind: str) -> type[BaseModel]:
 
         return Scenario
     if kind == "agent":
-        from swarm.scenario import AgentFile
+        from swarm.members import AgentFile
 
         return AgentFile
     if kind == "table":

@@ -30,7 +30,7 @@ from protocols.messages import VERSIONS
 from protocols.sealed import SealedRound
 from swarm.errors import BadEntry, SwarmError, TooLarge
 from swarm.identity import Identity
-from swarm.minds import Excused, Mind, acts_of, compose, join
+from swarm.minds import Excused, Mind, acts_of, compose, costed, join
 from swarm.outbox import Outbox
 from swarm.replica import Replica
 from swarm.sealing import open_box
@@ -65,6 +65,7 @@ class _Answer:
     """What this member says at one step, how often it has, and when it may say so again."""
 
     body: dict[str, Any]
+    cost: dict[str, Any] | None = None
     tries: int = 0
     not_before: Instant = 0
     disputed: bool = False
@@ -95,6 +96,7 @@ class Seat:
         self._speaker = Speaker(identity, replica, outbox, clock, patience_s=patience_s)
         self._thinking: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._answers: dict[str, _Answer] = {}
+        self._costs: dict[str, dict[str, Any]] = {}
         self._overdue: str | None = None
         self._performing: asyncio.Task[Any] | None = None
         self._performed_at = -1
@@ -165,7 +167,7 @@ class Seat:
             body = self._by_itself(duty) or await self._think(duty)
             if body is None:
                 return None
-            answer = self._answers[duty.step] = _Answer(body)
+            answer = self._answers[duty.step] = _Answer(body, self._costs.pop(duty.step, None))
         return await self._give(duty, answer)
 
     async def _give(self, duty: Duty, answer: _Answer) -> Instant | None:
@@ -178,7 +180,7 @@ class Seat:
                 raise ClockApart("clock: this process's clock and the log's differ by more than the room allows")
             return None
         try:
-            said = await self._speaker.say(answer.body)
+            said = await self._speaker.say(answer.body, answer.cost)
         except (ValueError, TooLarge) as error:
             if answer.body["kind"] == "room.excuse":
                 raise
@@ -249,7 +251,9 @@ class Seat:
         try:
             if isinstance(duty, JoinDuty):
                 return await join(self._mind, duty, self._time_left(duty))
-            answer = await self._mind.ask(duty.act, self._time_left(duty), duty)
+            answer, cost = costed(await self._mind.ask(duty.act, self._time_left(duty), duty))
+            if cost is not None and duty.step is not None:
+                self._costs[duty.step] = cost
             return compose(duty, answer, self._replica.room, self._identity)
         except Excused as excuse:
             kind = "room.decline" if isinstance(duty, JoinDuty) else "room.excuse"
@@ -283,7 +287,8 @@ class Seat:
 
     async def _act(self, task: "asyncio.Task[Any]") -> None:
         try:
-            performed = acts_of(task.result())
+            answer, cost = costed(task.result())
+            performed = acts_of(answer)
         except Excused as excuse:
             if str(excuse) != self._complaint:
                 self._complaint = str(excuse)
@@ -305,7 +310,8 @@ class Seat:
                 continue
             self._acted[key] = now
             try:
-                await self._speaker.say(body)
+                await self._speaker.say(body, cost)
+                cost = None
             except (ValueError, TooLarge) as error:
                 _log.warning("%s: an act on promises cannot be said: %s", self._name, error)
 

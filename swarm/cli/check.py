@@ -51,7 +51,7 @@ def _check(file: Path) -> tuple[str, int]:
 
         track(document)
     else:
-        from swarm.scenario import read_agent
+        from swarm.members import read_agent
 
         read_agent(document)
     return kind, 0

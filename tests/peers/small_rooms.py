@@ -15,9 +15,10 @@ import strange_agents
 from swarm.clock import utc_now
 from swarm.identity import Identity
 from swarm.log.memory import MemoryLog
+from swarm.members import agent_config, make_agent
 from swarm.opening import publish_opening, sign_opening
 from swarm.replica import Replica
-from swarm.scenario import agent_config, make_agent, read_scenario
+from swarm.scenario import read_scenario
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -8,10 +8,11 @@ from protocols.instants import DAY, HOUR, SECOND, Instant, show_instant
 from swarm.clock import utc_now
 from swarm.identity import Identity
 from swarm.log.memory import MemoryLog, MemoryStore
+from swarm.members import agent_config, make_agent
 from swarm.opening import publish_opening, sign_opening
 from swarm.outbox import MemoryOutbox
 from swarm.replica import Replica
-from swarm.scenario import agent_config, make_agent, read_scenario
+from swarm.scenario import read_scenario
 from swarm.seat import Seat
 from swarm.speaker import Speaker
 

@@ -11,8 +11,9 @@ import pytest
 from swarm.auditing import audit
 from swarm.broker import Broker
 from swarm.identity import Identity
+from swarm.members import agent_config, make_agent
 from swarm.peer import Peer, open_room
-from swarm.scenario import agent_config, make_agent, read_scenario
+from swarm.scenario import read_scenario
 
 SWARM = str(Path(sys.executable).with_name("swarm"))
 

@@ -1,0 +1,127 @@
+"""Members as files describe them: who sits there, and with which mind.
+
+One model for each kind of ``agent``; `make_agent` turns its private part into the mind itself, in the member's own
+process. A new kind of mind is a model here, an entry in ``_KINDS``, and its class in `agents`.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from agents.agent import Agent
+from agents.script import Script
+from agents.scripted import Scripted
+from agents.utility import Utility, UtilityMind
+from protocols.message import Key, Message, Name, Text
+from swarm.files import Document, load, validate
+from swarm.loading import instantiate
+
+
+class Seated(Message):
+    """What every member has: its name in the room, the role it speaks in, and its key where others run it."""
+
+    name: Name
+    role: Text | None = None
+    key: Key | None = None
+
+
+class ScriptedMember(Seated, Script):
+    """A member that answers from this file."""
+
+    agent: Literal["scripted"] = "scripted"
+
+
+class UtilityMember(Seated, Utility):
+    """A member that weighs offers by its own points."""
+
+    agent: Literal["utility"]
+
+
+class CustomMember(Seated):
+    """A member whose mind is a class of the user's: ``package.module:Class``, called with ``args``."""
+
+    agent: str
+    args: dict[str, Any] = Field(default_factory=dict)
+    folder: str | None = None
+    """Where the module is looked for besides the import path; left out: beside the scenario file."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_kind(cls, value: Any) -> Any:
+        agent = value.get("agent") if isinstance(value, dict) else None
+        if not isinstance(agent, str) or re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", agent) is None:
+            raise ValueError(f"agent: expected scripted, utility or package.module:Class, found {agent!r}")
+        return value
+
+
+_KINDS = {"scripted": "ScriptedMember", "utility": "UtilityMember"}
+
+
+def _kind(member: Any) -> str:
+    """Return the name of the model that a member's ``agent`` asks for; complaints name it too."""
+    agent = member.get("agent", "scripted") if isinstance(member, dict) else getattr(member, "agent", "scripted")
+    return _KINDS.get(agent, "CustomMember") if isinstance(agent, str) else "CustomMember"
+
+
+Member = Annotated[
+    Annotated[ScriptedMember, Tag("ScriptedMember")]
+    | Annotated[UtilityMember, Tag("UtilityMember")]
+    | Annotated[CustomMember, Tag("CustomMember")],
+    Discriminator(_kind),
+]
+
+
+class Accepts(Message):
+    """What a standing peer joins: whose rooms, and within which bounds."""
+
+    openers: list[Key] = Field(default_factory=list)
+    min_step_seconds: Annotated[int, Field(ge=1)] | None = None
+    max_members: Annotated[int, Field(ge=2, le=64)] | None = None
+    issues: list[Name] | None = None
+
+
+def _agent_file(value: Any) -> Any:
+    """Read an agent file as a member without a name, and what it accepts."""
+    if not isinstance(value, dict):
+        return value
+    if "name" in value or "member" in value:
+        raise ValueError("an agent file is one member without a name: the room gives it one")
+    private = {key: item for key, item in value.items() if key != "accepts"}
+    return {"member": {"name": "member", **private}, "accepts": value.get("accepts", {})}
+
+
+class AgentFile(Message):
+    """An agent file: one member's mind, and what it accepts."""
+
+    member: Member
+    accepts: Accepts = Field(default_factory=Accepts)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return _agent_file(value)
+
+
+def read_agent(source: str | os.PathLike[str] | Mapping[str, Any] | Document) -> AgentFile:
+    """Return the agent file at a path or in plain data; raise `BadInput` with place and reason."""
+    return validate(AgentFile, load(source))
+
+
+def agent_config(member: Any) -> dict[str, Any]:
+    """Return a member's private part as JSON, for its own process."""
+    config: dict[str, Any] = member.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return config
+
+
+def make_agent(config: Mapping[str, Any]) -> Agent:
+    """Return the mind that *config* (see `agent_config`) describes; raises `BadInput` if its class cannot be had."""
+    kind = _kind(dict(config))
+    private = {key: value for key, value in config.items() if key not in ("name", "role", "key", "agent")}
+    if kind == "ScriptedMember":
+        return Scripted(Script.model_validate(private))
+    if kind == "UtilityMember":
+        return UtilityMind(Utility.model_validate(private))
+    return instantiate(str(config["agent"]), private.get("args", {}), private.get("folder"))

@@ -1,17 +1,17 @@
 """What a room came to: the result that every member signs, and the decision on record."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+from protocols.accord.machine import Accord
+from protocols.commitments.tracker import Tracker
+from protocols.concord.machine import Concord
+from protocols.machine import Ending
+from protocols.setting import Setting
 
-if TYPE_CHECKING:
-    from protocols.room import Room
 
-
-def decision_of(room: Room) -> dict[str, Any] | None:
-    """Return the agreed decision: option, vector, scores, the rule that decided, and how it was improved."""
-    concord = room.concord
-    if room.ending is None or room.ending.outcome != "agreed" or concord is None or concord.selection is None:
+def decision_of(ending: Ending | None, concord: Concord | None) -> dict[str, Any] | None:
+    """Return the agreed decision: option, vector, scores, the rule that decided, and how often it was improved on."""
+    if ending is None or ending.outcome != "agreed" or concord is None or concord.selection is None:
         return None
     standing, selection = concord.standing, concord.selection
     assert standing is not None
@@ -20,33 +20,34 @@ def decision_of(room: Room) -> dict[str, Any] | None:
         "option": {"title": option.title, "offer": dict(option.offer)},
         "id": standing,
         "vector": list(selection.vector or ()),
-        "scores": {m: concord.scores[m][standing] for m in room.setting.members},
+        "scores": {m: concord.scores[m][standing] for m in concord.setting.members},
         "rule": selection.rule,
         "least_satisfied": selection.least_satisfied,
         "improvements": len(concord.tries),
     }
 
 
-def divergences_of(room: Room) -> list[dict[str, Any]]:
+def divergences_of(accord: Accord | None) -> list[dict[str, Any]]:
     """Return every recorded divergence with its evidence and status."""
-    return [] if room.accord is None else [d.plain() for d in room.accord.divergences]
+    return [] if accord is None else [d.plain() for d in accord.divergences]
 
 
-def untested_of(room: Room) -> list[dict[str, Any]]:
+def untested_of(accord: Accord | None) -> list[dict[str, Any]]:
     """Return the pairs whose readings were never shown to agree or to differ."""
-    return [] if room.accord is None else [{"term": t, "between": list(pair)} for t, pair in room.accord.untested]
+    return [] if accord is None else [{"term": t, "between": list(pair)} for t, pair in accord.untested]
 
 
-def result_of(room: Room) -> dict[str, Any]:
+def result_of(
+    setting: Setting, ending: Ending, accord: Accord | None, concord: Concord | None, tracker: Tracker | None
+) -> dict[str, Any]:
     """Return what `room.close` signs the digest of; what becomes of the promises is not in it."""
-    assert room.ending is not None
-    created = [] if room.tracker is None else sorted(n for n, s in room.tracker.statuses().items() if s.state != "none")
+    created = [] if tracker is None else sorted(n for n, s in tracker.statuses().items() if s.state != "none")
     return {
-        "room": room.setting.room,
-        "outcome": room.ending.outcome,
-        "reason": room.ending.reason,
-        "decision": decision_of(room),
-        "divergences": divergences_of(room),
-        "untested": untested_of(room),
+        "room": setting.room,
+        "outcome": ending.outcome,
+        "reason": ending.reason,
+        "decision": decision_of(ending, concord),
+        "divergences": divergences_of(accord),
+        "untested": untested_of(accord),
         "commitments": created,
     }

@@ -12,7 +12,6 @@ One step is open at a time. It closes at the first record with which everyone ex
 included, or at the first record whose log time is past its deadline, and that record is judged by what opens next.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,20 +21,18 @@ from protocols.bodies import kind_of
 from protocols.calendar import Calendar
 from protocols.canonical import digest
 from protocols.closing import Closing
-from protocols.commitments.acts import Act, Transition, act_of
-from protocols.commitments.messages import COMMITMENT_BODIES, CreateCommitment, ReportEvent
-from protocols.commitments.reports import check_authority
+from protocols.commitments.messages import COMMITMENT_BODIES, CreateCommitment
 from protocols.commitments.tracker import Tracker
 from protocols.concord.machine import Concord
-from protocols.concord.options import check_commitments
-from protocols.duties import Duty, OperationDone, PerformDuty, ReportAsked, TickDuty
+from protocols.duties import Duty, TickDuty
 from protocols.event import Event
 from protocols.findings import Finding
-from protocols.instants import SECOND, Instant, show_instant
+from protocols.instants import SECOND, Instant
 from protocols.joining import Joining, Promising
 from protocols.machine import Ending, Refused, Stage
 from protocols.messages import Excuse, Leave, RoomOpen, Tick
-from protocols.outcome import decision_of, result_of
+from protocols.outcome import result_of
+from protocols.promises import Promises
 from protocols.setting import Setting
 from protocols.steps import Plan, Step, is_late
 
@@ -55,13 +52,11 @@ class Room:
     accord: Accord | None = None
     concord: Concord | None = None
     closing: Closing | None = None
-    tracker: Tracker | None = None
+    promises: Promises | None = None
     stage: Stage | None = None
     step: Step | None = None
     closed: dict[str, Step] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
-    reported: dict[str, list[ReportAsked]] = field(default_factory=dict)
-    operated: dict[str, list[OperationDone]] = field(default_factory=dict)
     ending: Ending | None = None
     ended_at: Instant | None = None
     result: dict[str, Any] | None = None
@@ -75,8 +70,8 @@ class Room:
         setting = Setting.of(event.body, opening_id=event.id, author_key=author_key)
         if setting.keys.get(event.author) != author_key:
             raise Refused("bad_opening", "roster: the author of an opening is one of its members")
-        room = cls(setting, 1, event.at, Calendar.of(event.body.rehearsal), Joining(setting))
-        room.tracker = _tracker(event.body)
+        calendar = Calendar.of(event.body.rehearsal)
+        room = cls(setting, 1, event.at, calendar, Joining(setting), promises=Promises.open(setting, calendar))
         room._enter(room.joining)
         return room
 
@@ -100,8 +95,8 @@ class Room:
         self.at = max(self.at, at)
         if self.step is not None and is_late(self.step.deadline, self.at):
             self._close_step()
-        if self.tracker is not None:
-            self.findings += self._moved(self.tracker.advance(self.calendar.promised(self.at)))
+        if self.promises is not None:
+            self.findings += self.promises.pass_time(self.at, self.position)
 
     def _take(self, event: Event) -> list[Finding]:
         body = event.body
@@ -158,62 +153,22 @@ class Room:
         return findings
 
     def _take_commitment(self, event: Event) -> list[Finding]:
-        if self.tracker is None:
+        if self.promises is None:
             raise Refused("not_on_agenda", "this room's agenda has no commitments")
         if not self.started:
             raise Refused("not_open", "promises are for a room that everyone has joined")
-        body = event.body
+        body, step = event.body, None
         findings: list[Finding] = []
-        self._remember(event)
         if isinstance(body, CreateCommitment):
-            step = None
             if body.step is not None:
                 step = self._step_for(event)
                 assert self.stage is not None
                 findings += self.stage.answer(step, event)
-            findings += self._declare(body, event)
-            if step is not None:
-                step.answers[event.author] = event.position
-        for act in self._acts(event):
-            findings += self._track(act, event)
+            findings += self._open_terms_used(body, event)
+        findings += self.promises.take(event, self._optional_commitments())
+        if step is not None:
+            step.answers[event.author] = event.position
         return findings
-
-    def _remember(self, event: Event) -> None:
-        body = event.body
-        if isinstance(body, ReportEvent):
-            said = ReportAsked(id=event.id, event=body.event, by=event.author, attributes=dict(body.attributes))
-            self.reported.setdefault(event.author, []).append(said)
-        elif not isinstance(body, CreateCommitment) and hasattr(body, "commitment"):
-            done = OperationDone(
-                do=kind_of(body).removeprefix("commitment."),
-                commitment=body.commitment,
-                because=getattr(body, "because", None),
-            )
-            self.operated.setdefault(event.author, []).append(done)
-
-    def _declare(self, body: CreateCommitment, event: Event) -> list[Finding]:
-        assert self.tracker is not None
-        ids = [terms.id for terms in body.commitments]
-        listed = {terms.id: terms for terms in self.setting.opening.promises}
-        optional = self._optional_commitments()
-        for terms in body.commitments:
-            if terms.debtor != event.author:
-                raise Refused("not_allowed", f"{terms.id}: only its debtor {terms.debtor} can create it")
-            if terms != listed.get(terms.id, terms):
-                raise Refused("wrong_promise", f"{terms.id}: the opening lists it with other terms")
-            if ids.count(terms.id) > 1:
-                raise Refused("bad_commitment", f"two commitments have the id {terms.id!r}")
-            if terms.id in optional:
-                raise Refused("bad_commitment", f"{terms.id}: an option would create a commitment with this id")
-        new = [terms for terms in body.commitments if not self.tracker.knows(terms.id)]
-        try:
-            for terms in new:
-                self.tracker.check(terms, frozenset(ids))
-        except ValueError as error:
-            raise Refused("bad_commitment", str(error)) from None
-        for terms in new:
-            self.tracker.declare(terms, assumed=False)
-        return self._open_terms_used(body, event)
 
     def _optional_commitments(self) -> set[str]:
         """Return the ids of the commitments that options would create on agreement: theirs until then."""
@@ -232,32 +187,12 @@ class Room:
             for term in used_terms(open_terms, words_of(terms))
         ]
 
-    def _acts(self, event: Event) -> Sequence[Act]:
-        at = self.calendar.promised(event.at)
-        return act_of(event.body, at=at, item=event.position, by=event.author, entry_id=event.id)
-
-    def _track(self, act: Act, event: Event) -> list[Finding]:
-        assert self.tracker is not None
-        applied = self.tracker.apply(act)
-        moved = self._moved(applied.transitions)
-        return [
-            Finding(r.code, event.position, event.author, f"{act.do} refused: {r.why}", refused=True)
-            for r in applied.refusals
-        ] + moved
-
-    def _moved(self, transitions: Sequence[Transition]) -> list[Finding]:
-        """Return a finding for each promise that broke or hangs: since when, and found by which record."""
-        assert self.tracker is not None
-        findings = []
-        for move in transitions:
-            if move.after in ("violated", "unconfirmed", "disputed") and move.since is not None:
-                found = f", found at {show_instant(move.at)}" if move.at > move.since else ""
-                text = f"{move.commitment} is {move.after} since {show_instant(move.since)}{found}"
-                debtor = self.tracker.status(move.commitment).debtor
-                findings.append(Finding(move.after, self.position, debtor, text))
-        return findings
-
     # -- steps and stages -----------------------------------------------------------------------------------------
+
+    @property
+    def tracker(self) -> Tracker | None:
+        """What became of each promise; None where they are not on the agenda."""
+        return None if self.promises is None else self.promises.tracker
 
     @property
     def started(self) -> bool:
@@ -313,7 +248,7 @@ class Room:
         if isinstance(self.stage, Joining):
             if "concord" not in agenda:
                 self._agree()
-            if self.tracker is not None:
+            if self.promises is not None:
                 return self._enter(Promising(self.setting))
         if "accord" in agenda and self.accord is None:
             self.accord = Accord(self.setting, self.joining.terms())
@@ -332,31 +267,22 @@ class Room:
 
     def _agree(self) -> None:
         self.calendar.start(self.at)
-        if self.tracker is not None:
-            self.tracker.agree(self.calendar.promised(self.at), self.position)
+        if self.promises is not None:
+            self.promises.agree(self.at, self.position)
 
     def _end(self, ending: Ending) -> None:
         self.ending, self.ended_at, self.stage = ending, self.at, None
         if ending.outcome == "agreed":
             self._agree()
-            self._create_agreed()
+            if self.promises is not None and self.concord is not None:
+                chosen = self.concord.candidates[self.concord.standing or ""].option
+                self.promises.create(chosen.commitments, self.at, self.position)
         if ending.outcome == "abandoned":
             self.findings.append(Finding("abandoned", self.position, "", ending.reason or ""))
-        self.result = result_of(self)
+        self.result = result_of(self.setting, ending, self.accord, self.concord, self.tracker)
         if ending.outcome != "abandoned":
             self.closing = Closing(digest(self.result))
             self._enter(self.closing)
-
-    def _create_agreed(self) -> None:
-        assert self.concord is not None and self.concord.standing is not None
-        if self.tracker is None:
-            return
-        promised = self.concord.candidates[self.concord.standing].option.commitments
-        for terms in promised:
-            self.tracker.declare(terms, assumed=False)
-        at = self.calendar.promised(self.at)
-        for terms in promised:
-            self.tracker.apply(Act(at, self.position, terms.debtor, "create", commitment=terms.id))
 
     # -- what is owed ---------------------------------------------------------------------------------------------
 
@@ -373,18 +299,16 @@ class Room:
 
     def moving(self) -> list[str]:
         """Return the ids of the commitments whose state can still change."""
-        return [] if self.tracker is None else list(self.tracker.moving())
+        return [] if self.promises is None else self.promises.moving()
 
     def deadline(self) -> Instant | None:
         """Return the next log time past which something changes even if nobody speaks."""
         if self.over:
             return None
         deadlines = [self.step.deadline] if self.step is not None else []
-        if self.tracker is not None:
-            promised = self.tracker.next_deadline()
-            logged = None if promised is None else self.calendar.logged(promised)
-            if logged is not None and logged >= self.at:
-                deadlines.append(logged)
+        due = None if self.promises is None else self.promises.deadline(self.at)
+        if due is not None:
+            deadlines.append(due)
         if self.ended_at is not None and self.step is None:
             deadlines.append(self._watch_end())
         return min(deadlines, default=None)
@@ -396,27 +320,13 @@ class Room:
         duties: list[Duty] = []
         if self.step is not None and self.stage is not None and member in self.step.awaited(self.present):
             duties.append(self.stage.duty(self.step, member))
-        if self.tracker is not None and self.started:
-            duties.append(self._perform(member))
+        if self.promises is not None and self.started:
+            duties.append(self.promises.duty(member))
         deadline = self.deadline()
         if deadline is not None:
             turn = self.setting.members.index(member)
             duties.append(TickDuty(member=member, deadline=deadline, at=deadline + turn * TICK_SPACING))
         return duties
-
-    def _perform(self, member: str) -> PerformDuty:
-        assert self.tracker is not None
-        return PerformDuty(
-            member=member,
-            reportable=list(self.tracker.reportable(member)),
-            awaiting=[
-                ReportAsked(id=r.id, event=r.event, by=r.by, attributes=dict(r.attributes))
-                for r in self.tracker.awaiting(member)
-            ],
-            promises={name: status.state for name, status in self.tracker.statuses().items()},
-            done=list(self.reported.get(member, ())),
-            operations=list(self.operated.get(member, ())),
-        )
 
     def check(self, member: str, said: Any) -> None:
         """Raise `Refused` if *said* (a sealed content, or a body) is no valid answer of *member* to the open step."""
@@ -425,44 +335,4 @@ class Room:
 
     def elapsed_since(self, condition: str, now: Instant) -> Instant | None:
         """Return how many microseconds of the log before *now* the *condition* on promises came true, if it has."""
-        since = self.tracker.since(condition) if self.tracker is not None else None
-        if since is None:
-            return None
-        logged = self.calendar.logged(since)
-        return 0 if logged is None else max(0, now - logged)
-
-    def decision(self) -> dict[str, Any] | None:
-        """Return the decision on record, or None where nothing was agreed."""
-        return decision_of(self)
-
-
-def _tracker(opening: RoomOpen) -> Tracker | None:
-    """Return the tracker of a room, or raise `Refused` if what the opening promises cannot be promised."""
-    parties = [entry.name for entry in opening.roster]
-    try:
-        check_authority(parties, opening.events, opening.powers)
-    except ValueError as error:
-        raise Refused("bad_opening", str(error)) from None
-    if "commitments" not in opening.agenda:
-        if opening.promises:
-            raise Refused("bad_opening", "promises: the agenda has no commitments")
-        if opening.status_quo is not None and opening.status_quo.commitments:
-            raise Refused("bad_opening", "status_quo: it has commitments, the agenda has none")
-        return None
-    tracker = Tracker(parties, opening.events, opening.powers, listed_events_only=True)
-    ids = [terms.id for terms in opening.promises]
-    for place, terms in enumerate(opening.promises):
-        if ids.count(terms.id) > 1:
-            raise Refused("bad_opening", f"promises.{place}: two have the id {terms.id!r}")
-        try:
-            tracker.check(terms, frozenset(ids))
-        except ValueError as error:
-            raise Refused("bad_opening", f"promises.{place}: {terms.id}: {error}") from None
-    for terms in opening.promises:
-        tracker.declare(terms, assumed=False)
-    if opening.status_quo is not None:
-        try:
-            check_commitments(opening.status_quo, opening, tracker)
-        except Refused as refused:
-            raise Refused("bad_opening", f"status_quo: {refused.why}") from None
-    return tracker
+        return None if self.promises is None else self.promises.elapsed_since(condition, now)

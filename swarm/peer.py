@@ -10,9 +10,10 @@ from typing import Any
 
 from agents.agent import Agent
 from swarm.clock import utc_now
-from swarm.errors import BadInput, SwarmError
+from swarm.errors import BadInput, SwarmError, WireError
 from swarm.files import Document, load
-from swarm.identity import Identity
+from swarm.identity import Identity, is_public_key
+from swarm.inviting import invite
 from swarm.log.port import Log
 from swarm.opening import publish_opening, sign_opening
 from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
@@ -36,7 +37,7 @@ class Peer:
     """One member: its key, its mind, and the server that its rooms are on.
 
     *outbox* names a file that keeps the last signed bytes, so that a restarted peer sends exactly these again; without
-    it a peer is expected to end with its process. *login* uses the key to log in, as a server with accounts wants.
+    it a peer is expected to end with its process. The key is also used to log in, where the server wants one.
     """
 
     def __init__(
@@ -46,13 +47,11 @@ class Peer:
         server: Servers,
         *,
         outbox: str | os.PathLike[str] | None = None,
-        login: bool = True,
     ) -> None:
         self.agent = agent
         self.identity = identity
         self.server = server
         self._outbox: Outbox = FileOutbox(Path(outbox)) if outbox is not None else MemoryOutbox()
-        self._login = login
 
     def run(self, room: str, opener: str, *, timeout_s: float = 30.0) -> dict[str, Any]:
         """Sit in *room*, opened by the holder of the key *opener*, until it is over; return what it came to.
@@ -66,9 +65,10 @@ class Peer:
         """As `run`, for callers with an event loop of their own."""
         from swarm.log.jetstream import JetStreamLog
 
-        login = self.identity if self._login else None
         name = f"swarm-{self.agent.kind}"
-        async with await JetStreamLog.connect(self.server, identity=login, name=name, timeout_s=timeout_s) as log:
+        async with await JetStreamLog.connect(
+            self.server, identity=self.identity, name=name, timeout_s=timeout_s
+        ) as log:
             return await self.join_on(log, room, opener, timeout_s=timeout_s)
 
     async def join_on(self, log: Log, room: str, opener: str, *, timeout_s: float = 30.0) -> dict[str, Any]:
@@ -96,13 +96,15 @@ def open_room(
     identity: Identity,
     server: Servers,
     *,
-    login: bool = True,
     timeout_s: float = 30.0,
 ) -> RoomAddress:
     """Open the room of *scenario* for peers that run elsewhere, as the member whose key *identity* is.
 
-    Every member of the scenario needs its ``key``. Raises `BadInput` for a scenario that cannot be opened, and
-    `Unavailable` if the server cannot be reached.
+    Every member of the scenario needs its ``key``, and is left an invitation: the opener too, whose own peer may be
+    anywhere. Reaching the server, opening and inviting may take *timeout_s* seconds each.
+
+    Raises `BadInput` for a scenario that cannot be opened, and `WireError` where the server cannot be reached or does
+    not take it; its text says if the room is open all the same.
     """
     document = load(scenario)
     parsed = read_scenario(document)
@@ -110,17 +112,23 @@ def open_room(
     for place, member in enumerate(parsed.members):
         if member.key is None:
             raise document.error(("members", place), f"{member.name} has no key: a room for peers elsewhere needs all")
+        if not is_public_key(member.key):
+            raise document.error(("members", place, "key"), f"{member.key} is no public key: a character is wrong")
         keys[member.name] = member.key
     if identity.public not in keys.values():
         raise document.error(("members",), f"the opener is one of the members, and none has the key {identity.public}")
-    entry = sign_opening(identity, parsed.opening(keys), utc_now())
 
-    async def publish() -> None:
+    async def publish() -> RoomAddress:
         from swarm.log.jetstream import JetStreamLog
 
-        known = identity if login else None
-        async with await JetStreamLog.connect(server, identity=known, name="swarm-open", timeout_s=timeout_s) as log:
+        async with await JetStreamLog.connect(server, identity=identity, name="swarm-open", timeout_s=timeout_s) as log:
+            # Dated once the server is there: an opening is only taken while it is fresh.
+            entry = sign_opening(identity, parsed.opening(keys), utc_now())
             await publish_opening(log, entry, patience_s=timeout_s)
+            try:
+                await invite(log, identity, entry.room, keys.values(), patience_s=timeout_s)
+            except WireError as error:
+                raise type(error)(f"{entry.room} is open, but not everybody could be invited: {error}") from None
+            return RoomAddress(entry.room, identity.public)
 
-    asyncio.run(publish())
-    return RoomAddress(entry.room, identity.public)
+    return asyncio.run(publish())

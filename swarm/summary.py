@@ -19,10 +19,10 @@ def summary_of(room: Room) -> dict[str, Any]:
         "rehearsal": None if room.setting.opening.rehearsal is None else room.setting.opening.rehearsal.plain(),
         "outcome": room.ending.outcome if room.ending is not None else "unfinished",
         "reason": room.ending.reason if room.ending is not None else None,
-        "decision": decision_of(room),
+        "decision": decision_of(room.ending, room.concord),
         "considered": considered_of(room),
-        "divergences": divergences_of(room),
-        "untested": untested_of(room),
+        "divergences": divergences_of(room.accord),
+        "untested": untested_of(room.accord),
         "commitments": commitments_of(room),
         "findings": [finding.plain() for finding in [*room.findings, *_troubles(room)]],
     }

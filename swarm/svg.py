@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from rich.cells import cell_len
 
-from swarm.graphout import EXCLUDES, LOOKS, REMEDY, WORST_FIRST, Edge, Node, Picture
+from swarm.picture import EXCLUDES, LOOKS, REMEDY, WORST_FIRST, Edge, Node, Picture
 
 LETTER, LINE, PAD, GAP_X, GAP_Y, MARGIN = 7.6, 17.0, 14.0, 120.0, 34.0, 24.0
 WIDEST: Final = 40

@@ -174,9 +174,9 @@ def _of_ledger(path: Path, until: Instant | None, records: int, verdict: str) ->
         stored = Stored(claimed.position, claimed.stored, claimed.author, claimed.payload)
         if fold is None:
             fold = Fold.open(stored, reader.room, keep=False)
-            if fold.room.tracker is not None:
-                recorder = Recorder.of(fold.room.tracker, fold.room.setting.opening.promises)
-                fold.room.tracker = recorder
+            if fold.room.promises is not None:
+                recorder = Recorder.of(fold.room.promises.tracker, fold.room.setting.opening.promises)
+                fold.room.promises.tracker = recorder
         elif until is not None and _lies_after(fold, stored, until):
             break
         else:

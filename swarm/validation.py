@@ -7,16 +7,13 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from swarm.errors import BadInput
 from swarm.scalars import NOT_A_NUMBER, UnheldNumber, describe, quote
-
-if TYPE_CHECKING:
-    from swarm.errors import BadInput
-    from swarm.files import Document
 
 M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]
@@ -41,6 +38,20 @@ _KINDS = {
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 
 
+class Placed(Protocol):
+    """Data that knows where each of its parts stands."""
+
+    @property
+    def data(self) -> Any:
+        """What is to be validated."""
+
+    def line(self, path: Path) -> int | None:
+        """Return the line of a place."""
+
+    def error(self, path: Path, message: str) -> BadInput:
+        """Return the complaint *message* about a place."""
+
+
 def dotted(path: Path) -> str:
     """Write *path* as people do: ``ballots.A.scores["12% off"]``, ``history[3].by``."""
     text = ""
@@ -54,7 +65,7 @@ def dotted(path: Path) -> str:
     return text
 
 
-def validate(model: type[M], document: "Document") -> M:
+def validate(model: type[M], document: Placed) -> M:
     """Return *document* as *model*; raise `BadInput` with one message if it does not fit."""
     try:
         return model.model_validate(document.data)
@@ -62,7 +73,7 @@ def validate(model: type[M], document: "Document") -> M:
         raise _complaint(model, document, error.errors(include_url=False)[:_REPORTS]) from None
 
 
-def _complaint(model: type[BaseModel], document: "Document", errors: Sequence[ErrorDetails]) -> "BadInput":
+def _complaint(model: type[BaseModel], document: Placed, errors: Sequence[ErrorDetails]) -> BadInput:
     placed = [(_align(error, document.data), error) for error in errors]
     # A value that fits one branch of a union fails the others by its very type: the deeper complaint is the meant one.
     paths = [path for path, _ in placed]

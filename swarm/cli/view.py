@@ -248,8 +248,8 @@ class RunView:
         self._line(f"{word}{reason}", "bold" if ending.outcome == "open" else "bold red")
 
     def _promises(self, room: Room) -> None:
-        assert room.tracker is not None
-        statuses = room.tracker.statuses()
+        assert room.promises is not None
+        statuses, operated = room.promises.tracker.statuses(), room.promises.operated
         if statuses and not self._promises_shown:
             self._line()
             self._line("PROMISES", "bold")
@@ -265,7 +265,7 @@ class RunView:
             when = _date(since) if room.calendar.agreed_at is not None else show_instant(since)[11:19]
             parties = f"{visible(status.debtor)} → {visible(status.creditor)}"
             word = STATE_WORDS[status.state]
-            why = [o.because for o in room.operated.get(status.debtor, ()) if o.commitment == name and o.do == "cancel"]
+            why = [o.because for o in operated.get(status.debtor, ()) if o.commitment == name and o.do == "cancel"]
             if status.state == "violated" and why and why[-1]:
                 word += f", announced: “{shortened(why[-1], 70)}”"
             self._line(

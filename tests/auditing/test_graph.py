@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from swarm.errors import BadInput
-from swarm.graphout import LOOKS, WORST_FIRST, draw, format_of, picture_of
+from swarm.graphout import draw, format_of, picture_of
+from swarm.picture import LOOKS, WORST_FIRST
 from swarm.svg import draw_svg
 from swarm.timeline import read_timeline
 from tests.auditing.hostile import TEXTS, history

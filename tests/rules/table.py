@@ -310,7 +310,7 @@ def state_of(room: Room) -> dict[str, Any]:
     """
     copy = deepcopy(room)
     state: dict[str, Any] = {"promises": None if copy.tracker is None else dict(copy.tracker.statuses())}
-    copy.tracker = None
+    copy.promises = None
     if copy.concord is not None:
         copy.concord.tracker = None
     apart = ("position", "at", "findings")

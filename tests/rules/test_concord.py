@@ -11,6 +11,7 @@ from protocols.concord.messages import option_id, reserve_digest
 from protocols.concord.selection import Ballot, SelectionRules, select
 from protocols.duties import ImproveDuty, ProposeDuty, QuoteDuty, ScoreDuty
 from protocols.machine import Refused
+from protocols.outcome import decision_of
 from tests.rules.table import Table, hexed, key_of, state_of
 
 ISSUES = {"discount": {"values": [0, 5, 10], "unit": "%"}, "years": {"values": [1, 2, "three"]}}
@@ -362,7 +363,7 @@ def test_a_missing_ballot_is_never_a_zero() -> None:
         "no_quorum: a (score_out_of_range), b (seal_not_opened), c (excused), d (left), e (left), f (silent)",
     )
     assert table.concord.standing is None
-    assert table.room.decision() is None
+    assert decision_of(table.room.ending, table.room.concord) is None
 
 
 def test_a_rejection_is_a_veto_and_a_zero_is_only_a_low_score() -> None:
@@ -675,7 +676,7 @@ def test_the_decision_is_the_selection_over_the_final_table(tries: int, equal: b
     standing = table.concord.standing
     table.all_pass()
     table.ratify_all()
-    decision, selection = table.room.decision(), table.concord.selection
+    decision, selection = decision_of(table.room.ending, table.room.concord), table.concord.selection
     assert decision is not None and selection is not None
     again = _final(table, standing)
     assert (again.outcome, again.winner) == ("accepted", decision["id"])
@@ -707,7 +708,7 @@ def test_agreement_needs_every_member() -> None:
     assert table.room.ending is None
     table.ratify("b")
     assert table.ending == ("agreed", None)
-    decision = table.room.decision()
+    decision = decision_of(table.room.ending, table.room.concord)
     assert decision is not None
     assert decision["option"] == {"title": "Y", "offer": {}}
     assert (decision["vector"], decision["rule"], decision["least_satisfied"]) == ([60, 65, 70], "maximin", "a")
@@ -731,7 +732,7 @@ def test_no_agreement_says_who_and_how() -> None:
         if table.step == "concord.ratify":
             table.expire()
         assert table.ending == ("no_agreement", reason)
-        assert table.room.decision() is None
+        assert decision_of(table.room.ending, table.room.concord) is None
         assert table.step == "room.closing"
 
 

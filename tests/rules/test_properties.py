@@ -11,6 +11,7 @@ from protocols.bodies import KINDS
 from protocols.duties import RevealDuty, TickDuty
 from protocols.findings import CODES
 from protocols.instants import SECOND
+from protocols.outcome import decision_of
 from tests.rules.moves import answer_to, promises_of, samples
 from tests.rules.table import STEP_S, TOUR, Table, fold, hexed
 
@@ -169,7 +170,7 @@ def test_the_order_of_the_roster_decides_nothing_but_ties(
         return
     assert one.ending is not None and two.ending is not None
     assert one.ending.outcome == two.ending.outcome
-    first, second = one.decision(), two.decision()
+    first, second = decision_of(one.ending, one.concord), decision_of(two.ending, two.concord)
     assert (first is None) == (second is None)
     if first is not None and second is not None:
         assert {**first, "option": first["option"]["offer"]} == {**second, "option": second["option"]["offer"]}

@@ -1,0 +1,100 @@
+"""The picture of what depends on what, before anyone draws it: nodes, edges, columns, and how a state looks."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import networkx
+
+REMEDY, STATE, EVENT, EXCLUDES = "remedy", "state", "event", "excludes"
+TROUBLES: Final = ("deadlock", "conflict", "circle")
+
+WORST_FIRST: Final = (
+    "violated", "disputed", "unconfirmed", "pending", "detached", "conditional", "expired", "terminated", "satisfied",
+    "none",
+)  # fmt: skip
+"""Which state a commitment with instances is drawn in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a state is drawn: colours, Mermaid's brackets, Graphviz's shape."""
+
+    fill: str
+    line: str
+    brackets: tuple[str, str]
+    shape: str
+
+
+LOOKS: Final = {
+    "none": Look("#ffffff", "#9ca3af", ("[(", ")]"), "plaintext"),
+    "conditional": Look("#dbeafe", "#1d4ed8", ("([", "])"), "ellipse"),
+    "detached": Look("#fef3c7", "#b45309", ("[", "]"), "box"),
+    "satisfied": Look("#dcfce7", "#15803d", ("(", ")"), "egg"),
+    "expired": Look("#f3f4f6", "#4b5563", ("[/", "/]"), "parallelogram"),
+    "violated": Look("#fecaca", "#b91c1c", ("{{", "}}"), "hexagon"),
+    "terminated": Look("#e5e7eb", "#374151", ("[/", "\\]"), "trapezium"),
+    "pending": Look("#ede9fe", "#6d28d9", ("[[", "]]"), "box3d"),
+    "unconfirmed": Look("#fde68a", "#a16207", (">", "]"), "cds"),
+    "disputed": Look("#fbcfe8", "#be185d", ("[\\", "/]"), "invtrapezium"),
+}
+
+
+@dataclass(slots=True)
+class Node:
+    """One commitment: its ``key`` in the picture, what is written on it, its state, and the troubles it is in."""
+
+    key: str
+    name: str
+    parties: str
+    state: str
+    summary: str
+    file: str = ""
+    troubles: list[str] = field(default_factory=list)
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines on the node, every member's text made visible."""
+        marks = [f"⚠ {', '.join(self.troubles)}"] if self.troubles else []
+        return [self.name, self.parties, self.summary, *([self.file] if self.file else []), *marks]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """From a commitment's key to that of one that waits for it: why (``kind``), for what (``label``)."""
+
+    tail: str
+    head: str
+    kind: str
+    label: str
+    stuck: bool = False
+
+
+@dataclass(slots=True)
+class Picture:
+    """The graph, ready to be drawn."""
+
+    title: str
+    nodes: list[Node]
+    edges: list[Edge]
+
+    def layers(self) -> list[list[Node]]:
+        """Return the nodes in columns, each after what it waits for; those of one circle share a column."""
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(node.key for node in self.nodes)
+        graph.add_edges_from((edge.tail, edge.head) for edge in self.edges if edge.kind != EXCLUDES)
+        whole = networkx.condensation(graph)
+        by_key = {node.key: node for node in self.nodes}
+        rank = {node.key: place for place, node in enumerate(self.nodes)}
+        columns: list[list[Node]] = []
+        for generation in networkx.topological_generations(whole):
+            keys = [key for part in generation for key in whole.nodes[part]["members"]]
+            column = sorted(keys, key=lambda key: (_middle(graph, key, rank), rank[key]))
+            rank.update({key: place for place, key in enumerate(column)})
+            columns.append([by_key[key] for key in column])
+        return columns
+
+
+def _middle(graph: Any, key: str, rank: dict[str, int]) -> float:
+    """Return the middle of the places of what *key* waits for, so that few lines cross."""
+    places = [rank[tail] for tail in graph.predecessors(key)]
+    return sum(places) / len(places) if places else rank[key]

@@ -58,7 +58,7 @@ class RunResult:
     summary: dict[str, Any]
     ledger: dict[str, Any]
     cost: dict[str, int]
-    seconds: str
+    seconds: float
     fold: Fold | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -350,7 +350,7 @@ class _Run:
                 "head": chain.head,
             },
             cost=cost_of(fold),
-            seconds=f"{monotonic() - self._started:.3f}",
+            seconds=round(monotonic() - self._started, 3),
             fold=fold,
         )
 

@@ -1,0 +1,390 @@
+"""Duties and answers as lines of JSON: what a peer and a command (``agent: exec``) say to each other.
+
+A duty is its own model as JSON, with an ``id``. Every line is answered by one line with that ``id``: an ``answer`` of
+the form that the duty's ``act`` has below, or an ``excuse``. Nothing is coerced: unknown fields, floats, numbers as
+text, duplicate keys and a second form of the same thing are refused. A failure that is *returned*
+(``{"status": "failed"}``) fits no form and is therefore none of an answer.
+
+Two questions come before the first duty, ``manifest`` and ``nominate``: who the mind is, and which terms it adds.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, Union
+
+from pydantic import Field, StringConstraints, ValidationError, create_model, model_validator
+from pydantic.json_schema import models_json_schema
+
+from agents.agent import Costed, Performed, Proposed, Ratified, Scored
+from protocols.accord.messages import Interpretation, Readings, Settlement
+from protocols.bodies import first_problem
+from protocols.canonical import LARGEST_INTEGER, canonical
+from protocols.commitments.messages import COMMITMENT_BODIES
+from protocols.concord.messages import Option, Value
+from protocols.duties import (
+    Duty,
+    ImproveDuty,
+    InterpretDuty,
+    PerformDuty,
+    ProposeDuty,
+    QuoteDuty,
+    RatifyDuty,
+    ReadDuty,
+    ScoreDuty,
+    SettleDuty,
+)
+from protocols.instants import SECOND
+from protocols.message import Message, Name, Text, Words
+from protocols.messages import MOST_NOMINATIONS, Manifest
+
+LONGEST_AGAIN_S = 31_536_000
+"""The longest that a mind may ask to be left alone about promises: a year."""
+
+Count = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
+Score = Annotated[int, Field(ge=0, le=100)]
+SecondsText = Annotated[str, StringConstraints(pattern=r"^(0|[1-9][0-9]{0,11})(\.[0-9]{1,9})?$")]
+_Act: Any = Annotated[Union[COMMITMENT_BODIES], Field(discriminator="kind")]  # noqa: UP007
+
+
+class ManifestDuty(Duty):
+    """Say who you are, before joining. An excuse is taken as having nothing to say."""
+
+    act: Literal["manifest"] = "manifest"
+
+
+class NominateDuty(Duty):
+    """Name up to three terms to add to those of the opening. An excuse is taken as none."""
+
+    act: Literal["nominate"] = "nominate"
+
+
+class Answer(Message):
+    """Base of all answers."""
+
+    def given(self) -> Any:
+        """Return what the method of `agents.agent.Agent` with the act's name returns."""
+        raise NotImplementedError
+
+
+class ManifestAnswer(Answer):
+    """What the member's manifest says of this mind."""
+
+    manifest: Manifest
+
+    def given(self) -> Manifest:
+        """Return the manifest."""
+        return self.manifest
+
+
+class NominateAnswer(Answer):
+    """The terms to add."""
+
+    nominates: Annotated[list[Name], Field(max_length=MOST_NOMINATIONS)]
+
+    def given(self) -> list[str]:
+        """Return the terms."""
+        return self.nominates
+
+
+class InterpretAnswer(Answer):
+    """What each term means; one left out is recorded as missing."""
+
+    interpretations: dict[Name, Interpretation]
+
+    def given(self) -> dict[str, Interpretation]:
+        """Return the interpretations by term."""
+        return self.interpretations
+
+
+class ReadAnswer(Readings, Answer):
+    """One verdict for each of the duty's ``cases`` and one judgement for each of its ``meanings``, in their order."""
+
+    def given(self) -> Readings:
+        """Return the readings."""
+        return Readings(verdicts=self.verdicts, judgements=self.judgements)
+
+
+class SettleAnswer(Answer):
+    """One settlement for each of the duty's ``terms``."""
+
+    terms: dict[Name, Settlement]
+
+    def given(self) -> dict[str, Settlement]:
+        """Return the settlements by term."""
+        return self.terms
+
+
+class QuoteAnswer(Answer):
+    """The values allowed for each of the duty's ``issues``, the standard first."""
+
+    values: dict[Name, Annotated[list[Value], Field(min_length=1, max_length=1000)]]
+
+    def given(self) -> dict[str, list[Value]]:
+        """Return the values by issue."""
+        return self.values
+
+
+class ProposeAnswer(Answer):
+    """An option, and the score below which no deal is better (left out: any deal will do)."""
+
+    option: Option
+    reserve: Score | None = None
+
+    def given(self) -> Proposed:
+        """Return the proposal."""
+        return Proposed(self.option, self.reserve)
+
+
+class ScoreAnswer(Answer):
+    """A score or a reasoned rejection for each of the duty's ``options``, by option id; reasons for scores if liked."""
+
+    scores: dict[str, Score]
+    rejects: dict[str, Words] = Field(default_factory=dict)
+    reasons: dict[str, Text] = Field(default_factory=dict)
+
+    def given(self) -> Scored:
+        """Return the ballot."""
+        return Scored(self.scores, self.rejects, self.reasons)
+
+
+class ImproveAnswer(Answer):
+    """An option that lifts the standing one, or ``"pass": true``."""
+
+    option: Option | None = None
+    passes: Literal[True] | None = Field(default=None, alias="pass")
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> "ImproveAnswer":
+        if (self.option is None) == (self.passes is None):
+            raise ValueError('give either an option, or "pass": true')
+        return self
+
+    def given(self) -> Option | None:
+        """Return the option; None passes."""
+        return self.option
+
+
+class RatifyAnswer(Answer):
+    """Whether the outcome is signed; a refusal says why."""
+
+    accept: bool
+    because: Words | None = None
+
+    @model_validator(mode="after")
+    def _declines_with_a_reason(self) -> "RatifyAnswer":
+        if not self.accept and self.because is None:
+            raise ValueError("declining the outcome needs a reason: because")
+        return self
+
+    def given(self) -> Ratified:
+        """Return the decision."""
+        return Ratified(self.accept, self.because)
+
+
+class PerformAnswer(Answer):
+    """What to say about promises now, as bodies of entries (``{"kind": "event.report", …}``), in order.
+
+    ``again_in_seconds`` asks for the duty again after so long, even if nothing changes: an integer, or decimal text.
+    """
+
+    acts: list[_Act]
+    again_in_seconds: Annotated[int, Field(ge=0, le=LONGEST_AGAIN_S)] | SecondsText | None = None
+
+    @model_validator(mode="after")
+    def _not_too_long(self) -> "PerformAnswer":
+        if self.again_in_seconds is not None and Decimal(self.again_in_seconds) > LONGEST_AGAIN_S:
+            raise ValueError(f"again_in_seconds: at most {LONGEST_AGAIN_S}, a year")
+        return self
+
+    def given(self) -> Performed:
+        """Return the acts, and the wait in whole microseconds."""
+        wait = self.again_in_seconds
+        return Performed(self.acts, None if wait is None else int(Decimal(wait) * SECOND))
+
+
+class Cost(Message):
+    """What giving an answer took; the entry that says the answer carries it. An excuse's is not carried."""
+
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    calls: Count = 0
+    model: Annotated[str, StringConstraints(max_length=200)] | None = None
+    seconds: SecondsText | None = None
+
+
+A = TypeVar("A", bound=Answer)
+
+
+class Line(Message, Generic[A]):
+    """One line of a command: the answer to the duty with this id, or the reason why there is none."""
+
+    id: Annotated[int, Field(ge=1, le=LARGEST_INTEGER)]
+    answer: A | None = None
+    excuse: Words | None = None
+    cost: Cost | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> "Line[A]":
+        if (self.answer is None) == (self.excuse is None):
+            raise ValueError("give either an answer or an excuse")
+        return self
+
+
+DUTIES: Mapping[str, type[Duty]] = {
+    duty.model_fields["act"].default: duty
+    for duty in (
+        ManifestDuty,
+        NominateDuty,
+        InterpretDuty,
+        ReadDuty,
+        SettleDuty,
+        QuoteDuty,
+        ProposeDuty,
+        ScoreDuty,
+        ImproveDuty,
+        RatifyDuty,
+        PerformDuty,
+    )
+}
+"""Every duty that a command may be asked, by act."""
+
+ANSWERS: Mapping[str, type[Answer]] = {
+    "manifest": ManifestAnswer,
+    "nominate": NominateAnswer,
+    "interpret": InterpretAnswer,
+    "read": ReadAnswer,
+    "settle": SettleAnswer,
+    "quote": QuoteAnswer,
+    "propose": ProposeAnswer,
+    "score": ScoreAnswer,
+    "improve": ImproveAnswer,
+    "ratify": RatifyAnswer,
+    "perform": PerformAnswer,
+}
+"""The form of the answer to each act."""
+
+_LINES: dict[str, Any] = {act: Line[answer] for act, answer in ANSWERS.items()}  # type: ignore[valid-type]
+
+
+class BadLine(ValueError):
+    """A line that is no reply to the question asked: not strict JSON, no object, or another id."""
+
+
+class BadAnswer(ValueError):
+    """A reply to the question asked whose content is not of its act's form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply as an agent gives it: what its method returns (None may be an answer), or an excuse."""
+
+    given: Any = None
+    excuse: str | None = None
+    cost: Cost | None = None
+
+    def answer(self) -> Any:
+        """Return what was given, with its cost where it has one."""
+        return self.given if self.cost is None else Costed(self.given, **self.cost.model_dump())
+
+
+def duty_json(duty: Duty, number: int) -> str:
+    """Return *duty* as one line of ASCII JSON without its end, with *number* as its ``id``.
+
+    Absent values are ``null``: in the table of an improvement, that is a rejection.
+    """
+    return json.dumps({"id": number, **duty.model_dump(mode="json", by_alias=True)}, separators=(",", ":"))
+
+
+def parse_answer(act: str, raw: bytes | str, number: int) -> Reply:
+    """Return the reply in the line *raw* to the duty *act* with the id *number*.
+
+    Raises `BadLine` for what is no reply to that duty, `BadAnswer` for one whose content is not of the act's form.
+    """
+    plain = _strict(raw)
+    if not isinstance(plain, dict):
+        raise BadLine(f"expected a JSON object with id and answer or excuse, found {_brief(raw)}")
+    found = plain.get("id")
+    if type(found) is not int or found != number:
+        raise BadLine(f"expected the id {number}, found {_brief(json.dumps(found))}")
+    try:
+        line = _LINES[act].model_validate(plain)
+    except ValidationError as error:
+        raise BadAnswer(first_problem(error)) from None
+    given = None if line.answer is None else line.answer.given()
+    return Reply(given, line.excuse, line.cost)
+
+
+def _strict(raw: bytes | str) -> Any:
+    try:
+        text = raw.decode() if isinstance(raw, bytes) else raw
+        plain = json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=_object)
+        canonical(plain)
+    except (ValueError, RecursionError) as error:
+        why = str(error) or type(error).__name__
+        raise BadLine(f"no strict JSON ({_brief(why, 120)}): {_brief(raw)}") from None
+    return plain
+
+
+def _no_float(number: str) -> NoReturn:
+    raise ValueError(f"{number[:40]} is no integer; a decimal is text")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return made
+
+
+def _brief(said: bytes | str, longest: int = 80) -> str:
+    text = said[: 4 * longest].decode("utf-8", "backslashreplace") if isinstance(said, bytes) else said
+    return text if len(text) <= longest else text[:longest] + "…"
+
+
+def schema() -> dict[str, Any]:
+    """Return one JSON Schema of both directions: a line is a duty (to the command) or a reply (from it).
+
+    ``$defs`` has one form of each a act: ``ScoreDuty`` and ``ScoreReply``, and so on.
+    """
+    number = (Annotated[int, Field(ge=1, le=LARGEST_INTEGER)], ...)
+    duties = [create_model(duty.__name__, __base__=duty, __doc__=duty.__doc__, id=number) for duty in DUTIES.values()]
+    replies = [
+        create_model(
+            f"{act.capitalize()}Reply",
+            __base__=Message,
+            __doc__=f"The answer to {act}, under the duty's id.",
+            id=number,
+            answer=(form, ...),
+            cost=(Cost | None, None),
+        )
+        for act, form in ANSWERS.items()
+    ]
+    excuse = create_model(
+        "Excuse",
+        __base__=Message,
+        __doc__="Why there is no answer; possible for every act.",
+        id=number,
+        excuse=(Words, ...),
+        cost=(Cost | None, None),
+    )
+    models: Any = [(model, "validation") for model in (*duties, *replies, excuse)]
+    places, definitions = models_json_schema(models, by_alias=True)
+
+    def one_of(chosen: list[Any]) -> dict[str, Any]:
+        return {"anyOf": [places[model, "validation"] for model in chosen]}
+
+    defs = {
+        **definitions["$defs"],
+        "Duty": {"description": "To the command: one line, answered by one line.", **one_of(duties)},
+        "Reply": {"description": "From the command: one line for each duty.", **one_of([*replies, excuse])},
+    }
+    for duty in duties:
+        defs[duty.__name__]["required"] = sorted({"act", *defs[duty.__name__]["required"]})
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The lines between a peer and a command (agent: exec)",
+        "oneOf": [{"$ref": "#/$defs/Duty"}, {"$ref": "#/$defs/Reply"}],
+        "$defs": defs,
+    }

@@ -6,7 +6,7 @@ Numbers may be written as numbers; they become decimal text, as entries carry th
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from protocols.accord.messages import Interpretation, Judgement
 from protocols.commitments.conditions import parse
@@ -78,8 +78,11 @@ class Settling(Message):
 class Performance(Message):
     """One thing to do about promises, ``after`` so long since ``when`` came true (left out: at once).
 
-    Either an ``event`` to report, with ``attributes``, or an operation ``do`` on a ``commitment``.
+    Either an ``event`` to report, with ``attributes``, or an operation ``do`` on a ``commitment``. Further fields
+    beside an ``event`` are its attributes.
     """
+
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": {"type": ["string", "number"]}})
 
     event: Name | None = None
     attributes: dict[Name, Text] = Field(default_factory=dict)

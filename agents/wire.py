@@ -2,8 +2,8 @@
 
 A duty is its own model as JSON, with an ``id``. Every line is answered by one line with that ``id``: an ``answer`` of
 the form that the duty's ``act`` has below, or an ``excuse``. Nothing is coerced: unknown fields, floats, numbers as
-text, duplicate keys and a second form of the same thing are refused. A failure that is *returned*
-(``{"status": "failed"}``) fits no form and is therefore none of an answer.
+text and duplicate keys are refused. A failure that is *returned* (``{"status": "failed"}``) fits no form, so that it
+never passes for an answer.
 
 Two questions come before the first duty, ``manifest`` and ``nominate``: who the mind is, and which terms it adds.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, Union
 
-from pydantic import Field, StringConstraints, ValidationError, create_model, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError, create_model, model_validator
 from pydantic.json_schema import models_json_schema
 
 from agents.agent import Costed, Performed, Proposed, Ratified, Scored
@@ -151,6 +151,8 @@ class ScoreAnswer(Answer):
 
 class ImproveAnswer(Answer):
     """An option that lifts the standing one, or ``"pass": true``."""
+
+    model_config = ConfigDict(populate_by_name=False)
 
     option: Option | None = None
     passes: Literal[True] | None = Field(default=None, alias="pass")
@@ -346,7 +348,7 @@ def _brief(said: bytes | str, longest: int = 80) -> str:
 def schema() -> dict[str, Any]:
     """Return one JSON Schema of both directions: a line is a duty (to the command) or a reply (from it).
 
-    ``$defs`` has one form of each a act: ``ScoreDuty`` and ``ScoreReply``, and so on.
+    ``$defs`` has one form of each for every act: ``ScoreDuty`` and ``ScoreReply``, and so on.
     """
     number = (Annotated[int, Field(ge=1, le=LARGEST_INTEGER)], ...)
     duties = [create_model(duty.__name__, __base__=duty, __doc__=duty.__doc__, id=number) for duty in DUTIES.values()]

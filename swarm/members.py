@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from agents.agent import Agent
 from agents.script import Script
@@ -18,6 +18,8 @@ from agents.utility import Utility, UtilityMind
 from protocols.message import Key, Message, Name, Text
 from swarm.files import Document, load, validate
 from swarm.loading import instantiate
+
+_CLASS = r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"
 
 
 class Seated(Message):
@@ -43,7 +45,7 @@ class UtilityMember(Seated, Utility):
 class CustomMember(Seated):
     """A member whose mind is a class of the user's: ``package.module:Class``, called with ``args``."""
 
-    agent: str
+    agent: Annotated[str, WithJsonSchema({"type": "string", "pattern": _CLASS})]
     args: dict[str, Any] = Field(default_factory=dict)
     folder: str | None = None
     """Where the module is looked for besides the import path; left out: beside the scenario file."""
@@ -52,7 +54,7 @@ class CustomMember(Seated):
     @classmethod
     def _known_kind(cls, value: Any) -> Any:
         agent = value.get("agent") if isinstance(value, dict) else None
-        if not isinstance(agent, str) or re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", agent) is None:
+        if not isinstance(agent, str) or re.fullmatch(_CLASS, agent) is None:
             raise ValueError(f"agent: expected scripted, utility or package.module:Class, found {agent!r}")
         return value
 

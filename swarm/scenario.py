@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
 
 from agents.script import Offered, as_value
 from protocols.bodies import first_problem
@@ -29,6 +29,32 @@ from swarm.members import CustomMember, Member, ScriptedMember, UtilityMember
 from swarm.names import check_names
 
 MOST_VALUES = 1000
+
+_VALUE = {"type": ["string", "number"]}
+_VALUES = {"type": "array", "items": _VALUE, "minItems": 1, "maxItems": MOST_VALUES}
+_ISSUE_SCHEMA = {
+    "description": "the values to choose from: a list, a list with its unit, or a range of numbers",
+    "oneOf": [
+        _VALUES,
+        {
+            "type": "object",
+            "properties": {"values": _VALUES, "unit": {"type": "string"}},
+            "required": ["values"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {
+                "from": {"type": "number"},
+                "to": {"type": "number"},
+                "step": {"type": "number", "exclusiveMinimum": 0, "default": 1},
+                "unit": {"type": "string"},
+            },
+            "required": ["from", "to"],
+            "additionalProperties": False,
+        },
+    ],
+}
 
 
 def _issue(value: Any) -> Any:
@@ -68,7 +94,9 @@ class Scenario(Message):
     intent: Words
     agenda: Annotated[list[Agenda], Field(min_length=1)]
     terms: list[Name] = Field(default_factory=list)
-    issues: dict[Name, Annotated[Issue, BeforeValidator(_issue)]] = Field(default_factory=dict)
+    issues: dict[Name, Annotated[Issue, BeforeValidator(_issue), WithJsonSchema(_ISSUE_SCHEMA)]] = Field(
+        default_factory=dict
+    )
     authority: Authority = Field(default_factory=Authority)
     events: dict[Name, EventRule] = Field(default_factory=dict)
     powers: dict[Name, list[Name]] = Field(default_factory=dict)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
+from protocols.message import DECIMAL_PATTERN
 from swarm.errors import BadInput
 from swarm.files import Document
 
@@ -87,7 +88,36 @@ def schema_of(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of one kind of file; raise `BadInput` for another word."""
     if kind == "ledger":
         return LEDGER_SCHEMA
-    return _model(kind).model_json_schema(by_alias=True)
+    if kind == "agent":
+        return _agent_schema()
+    schema: dict[str, Any] = _as_written(_model(kind).model_json_schema(by_alias=True))
+    return schema
+
+
+def _agent_schema() -> dict[str, Any]:
+    """Return the schema of an agent file: one member without its name, and what it accepts."""
+    from swarm.members import Accepts, Member
+
+    schema: dict[str, Any] = _as_written(TypeAdapter(Member).json_schema(by_alias=True))
+    for model in schema["$defs"].values():
+        if {"name", "agent"} <= model.get("properties", {}).keys():
+            del model["properties"]["name"]
+            model["properties"]["accepts"] = _as_written(Accepts.model_json_schema(by_alias=True))
+            model["required"] = [field for field in model["required"] if field != "name"]
+    return schema
+
+
+def _as_written(schema: Any) -> Any:
+    """Let decimals be numbers too: people write 12.5, and the file's reader makes the text of it that entries carry."""
+    if isinstance(schema, list):
+        return [_as_written(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "string" and schema.get("pattern") == DECIMAL_PATTERN:
+        return {"anyOf": [schema, {"type": "number"}]}
+    if {each.get("type") for each in schema.get("anyOf", ()) if isinstance(each, dict)} == {"integer", "string"}:
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "number"}]}
+    return {key: _as_written(item) for key, item in schema.items()}
 
 
 def _model(kind: str) -> type[BaseModel]:
@@ -95,10 +125,6 @@ def _model(kind: str) -> type[BaseModel]:
         from swarm.scenario import Scenario
 
         return Scenario
-    if kind == "agent":
-        from swarm.members import AgentFile
-
-        return AgentFile
     if kind == "table":
         from swarm.deciding import Table
 

@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+from ruamel.yaml import YAML
 
 from swarm.cli.app import main
+from swarm.schemas import schema_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT.parent / "shared" / "cases"
@@ -122,6 +125,24 @@ def test_every_schema_is_json(kind: str, monkeypatch: pytest.MonkeyPatch, capsys
     code, out, _ = call(monkeypatch, capsys, "schema", kind)
     assert code == 0
     assert {"properties", "oneOf"} & json.loads(out).keys()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_example_fits_the_schema_that_we_publish(path: Path) -> None:
+    """Protects editors: what we accept, the schema accepts, numbers and short forms included."""
+    schema = jsonschema.Draft202012Validator(schema_of("scenario"))
+    assert [error.message for error in schema.iter_errors(YAML(typ="safe").load(path))] == []
+
+
+def test_an_agent_file_fits_its_schema_and_a_misspelt_one_does_not() -> None:
+    """Protects editors: the schema of an agent file is that of the file, flat as it is."""
+    schema = jsonschema.Draft202012Validator(schema_of("agent"))
+    good = {"agent": "utility", "values": {"price": {"5": 10}}, "accepts": {"max_members": 4}}
+    assert schema.is_valid(good)
+    assert schema.is_valid({"agent": "mine:Mind", "args": {"limit": 3}})
+    assert not schema.is_valid({**good, "name": "seller"})
+    assert not schema.is_valid({**good, "accept": {}})
+    assert not schema.is_valid({"agent": "robot"})
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.stem)

@@ -1,0 +1,426 @@
+"""A mind that is a command: a program of its own, in any language, asked over its standard input and output.
+
+The command is started when the first question comes, in its folder and with an environment of its own, and is kept
+running. It is asked one thing at a time; `agents.wire` has the lines. What it prints on stderr is passed on under the
+member's name, or kept in a file.
+
+What can go wrong has one of two consequences. A command that *ends* is started again, ever more slowly, and asked the
+same again while there is time. Everything else (no answer in time, a line that is no answer, one that is too long)
+is no answer, with the reason; the process that did it is ended, so that nothing it still says is taken for an answer
+to the next question. An excuse is neither: nothing is retried, and the process goes on. So it is with an answer
+outside its model.
+
+Command and peer share nothing: it gets neither the peer's environment nor any of its files, and no key.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Annotated, Any, TypeVar
+
+from pydantic import Field, StringConstraints
+
+from agents.agent import Agent, NoAnswer, Performed, Proposed, Ratified, Scored, Watch
+from agents.wire import BadAnswer, BadLine, ManifestDuty, NominateDuty, Reply, duty_json, parse_answer
+from protocols.accord.messages import Interpretation, Readings, Settlement
+from protocols.concord.messages import Option, Value
+from protocols.duties import (
+    Duty,
+    ImproveDuty,
+    InterpretDuty,
+    PerformDuty,
+    ProposeDuty,
+    QuoteDuty,
+    RatifyDuty,
+    ReadDuty,
+    ScoreDuty,
+    SettleDuty,
+)
+from protocols.instants import SECOND
+from protocols.message import Message
+from protocols.messages import Manifest
+
+LONGEST_LINE = 2**20
+"""Bytes of a line of the command's, and of all it may say before it is asked: no answer comes near."""
+MOST_STARTS = 4
+"""How often a command is started for one question before that has no answer."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
+"""How long after its first end a command is started again, doubled with every further end without an answer between."""
+GRACE_S = 0.5
+"""How long a process that has closed its output has to end by itself, so that its code and last words are known."""
+LONGEST_WORDS = 200
+KEPT_BACK = 1.5
+"""What a peer keeps of the time left, this mind keeps so many times: the reason is then named here, where stderr is."""
+PASSED_ON = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
+"""The variables of the peer's environment that every command gets."""
+LEASH = str(Path(__file__).with_name("leash.py"))
+
+Argument = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+NotEmpty = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]+$")]
+
+
+class Exec(Message):
+    """What a file says for a member that is a command.
+
+    ``env`` is added to a minimal environment; of the peer's own, ``pass_env`` names what else is handed on (an API
+    key, say, which has no place in a file). ``log`` is a file for its stderr.
+    """
+
+    command: Annotated[list[Argument], Field(min_length=1)]
+    folder: NotEmpty | None = None
+    env: dict[Variable, Argument] = Field(default_factory=dict)
+    pass_env: list[Variable] = Field(default_factory=list)
+    timeout_seconds: Annotated[int, Field(ge=1, le=31_536_000)] | None = None
+    log: NotEmpty | None = None
+
+    def place(self) -> Path:
+        """Return the folder that the command runs in."""
+        return Path(self.folder or ".").absolute()
+
+    def environment(self) -> dict[str, str]:
+        """Return all of the command's environment."""
+        handed_on = {name: os.environ[name] for name in (*PASSED_ON, *self.pass_env) if name in os.environ}
+        return handed_on | self.env
+
+    def problem(self) -> tuple[str, str] | None:
+        """Return the field that keeps the command from starting and why, as far as that is known beforehand."""
+        place, environment = self.place(), self.environment()
+        if not place.is_dir():
+            return "folder", f"no folder {place}"
+        for name in self.pass_env:
+            if name not in os.environ:
+                return "pass_env", f"{name} is not set"
+        program = self.command[0]
+        sought = str(place / program) if "/" in program else program
+        if shutil.which(sought, path=environment.get("PATH", os.defpath)) is None:
+            return "command", f"no program {program!r} that can be run" + ("" if "/" in program else " on the PATH")
+        if self.log is not None and not (place / self.log).parent.is_dir():
+            return "log", f"no folder for {self.log}"
+        return None
+
+
+class _Ended(Exception):
+    """The process ended, or closed its output, instead of answering; the text says how."""
+
+
+class _Process(asyncio.SubprocessProtocol):
+    """One process of the command, on its leash."""
+
+    def __init__(self, name: str, log: IO[bytes] | None) -> None:
+        self._name = name
+        self._log = log
+        self._said = bytearray()
+        self._overflowed = False
+        self._words = bytearray()
+        self._changed = asyncio.Event()
+        self._closed = False
+        self._gone = asyncio.Event()
+        self._leash = -1
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self.last_words = ""
+
+    @classmethod
+    async def start(cls, config: Exec, name: str) -> "_Process":
+        """Start the command; raise ``OSError`` if that is not possible."""
+        place = config.place()
+        log = open(place / config.log, "ab", buffering=0) if config.log else None  # noqa: ASYNC230, SIM115
+        process = cls(name, log)
+        held, process._leash = os.pipe()
+        try:
+            transport, _ = await asyncio.get_running_loop().subprocess_exec(
+                lambda: process,
+                *(sys.executable, "-I", "-S", LEASH, str(held), *config.command),
+                cwd=place,
+                env=config.environment(),
+                pass_fds=(held,),
+                start_new_session=True,
+            )
+        except BaseException:
+            process._let_go()
+            raise
+        finally:
+            os.close(held)
+        process._transport = transport
+        process._keeper = asyncio.create_task(process._keep())
+        return process
+
+    @property
+    def running(self) -> bool:
+        """Whether it can be asked."""
+        return not self._closed and not self._overflowed
+
+    async def ask(self, line: str) -> bytes:
+        """Say *line* and return the next line it says; raise `_Ended` or `BadLine`."""
+        assert self._transport is not None
+        stdin = self._transport.get_pipe_transport(0)
+        assert isinstance(stdin, asyncio.WriteTransport)
+        self.last_words = ""
+        stdin.write(line.encode() + b"\n")
+        while True:
+            if self._overflowed:
+                raise BadLine(f"a line of more than {LONGEST_LINE} bytes")
+            end = self._said.find(b"\n")
+            if end >= 0:
+                said = bytes(self._said[:end])
+                del self._said[: end + 1]
+                return said
+            if self._closed:
+                break
+            self._changed.clear()
+            await self._changed.wait()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._gone.wait(), GRACE_S)
+        raise _Ended(_how(self._transport.get_returncode()))
+
+    def end(self) -> None:
+        """Kill it and everything it has started, at once; does nothing the second time."""
+        self._closed = True
+        if self._transport is not None and self._leash >= 0:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._leash >= 0:
+            os.close(self._leash)
+            self._leash = -1
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    async def _keep(self) -> None:
+        """Hold the process until it is gone, and end it when the loop that it was started in ends."""
+        try:
+            await self._gone.wait()
+        finally:
+            self.end()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._gone.wait(), GRACE_S)
+            assert self._transport is not None
+            self._transport.close()
+
+    # -- what it says ---------------------------------------------------------------------------------------------
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Keep what it says, and pass on what it complains of."""
+        if fd == 2:
+            self._complained(data)
+            return
+        if not self._overflowed:
+            self._said += data
+            self._overflowed = len(self._said) > LONGEST_LINE
+        if self._overflowed:
+            self._said.clear()
+        self._changed.set()
+
+    def _complained(self, data: bytes) -> None:
+        if self._log is not None:
+            with contextlib.suppress(OSError):
+                self._log.write(data)
+        *lines, rest = (bytes(self._words) + data).split(b"\n")
+        self._words[:] = rest[:LONGEST_LINE]
+        for line in lines:
+            self._complain(line)
+
+    def _complain(self, line: bytes) -> None:
+        text = _shown(line)
+        if text.strip():
+            self.last_words = text[:LONGEST_WORDS]
+        if self._log is None:
+            with contextlib.suppress(OSError, ValueError):
+                print(f"{_shown(self._name.encode())}: {text}", file=sys.stderr, flush=True)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Note that it says nothing any more."""
+        if fd == 1:
+            self._closed = True
+            self._changed.set()
+        elif fd == 2 and self._words:
+            self._complain(bytes(self._words))
+            self._words.clear()
+
+    def process_exited(self) -> None:
+        """End what it leaves behind, which may hold its output open."""
+        assert self._transport is not None or self._leash >= 0
+        if self._transport is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note that it is gone, and that all it said has been read."""
+        self._closed = True
+        self._changed.set()
+        self._gone.set()
+
+
+def _how(code: int | None) -> str:
+    if code is None:
+        return "it closed its output"
+    if code > 128:
+        with contextlib.suppress(ValueError):
+            return f"it was killed by {signal.Signals(code - 128).name}"
+    return f"it ended with code {code}"
+
+
+def _shown(line: bytes) -> str:
+    """Return a line as it can stand on a terminal and in an entry: one line, nothing in it that is not shown."""
+    text = line.rstrip(b"\r")[: 4 * 1000].decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+T = TypeVar("T")
+
+
+class ExternalMind(Agent):
+    """Asks the command that *config* describes, on behalf of the member *name*."""
+
+    kind = "exec"
+
+    def __init__(self, config: Exec, name: str = "member") -> None:
+        self._config = config
+        self._name = name
+        self._number = 0
+        self._process: _Process | None = None
+        self._ends = 0
+        self._how_ended = ""
+        self._busy_with = ""
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._turn = asyncio.Lock()
+
+    def close(self) -> None:
+        """End the command and what it has started. It also ends with the event loop that it was asked in."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    async def manifest(self) -> Manifest:  # type: ignore[override]  # methods may be async
+        """Return what the command says it is; ``exec`` and nothing else where it excuses itself."""
+        reply = await self._ask(ManifestDuty(member=self._name))
+        return Manifest(agent=self.kind) if reply.excuse is not None else _typed(Manifest, reply.given)
+
+    async def nominate(self) -> Sequence[str]:  # type: ignore[override]  # methods may be async
+        """Return the terms that the command adds; none where it excuses itself."""
+        reply = await self._ask(NominateDuty(member=self._name))
+        return () if reply.excuse is not None else _typed(list, reply.given)
+
+    async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation]:
+        """Ask what the terms mean."""
+        return await self._answer(duty)
+
+    async def read(self, duty: ReadDuty) -> Readings:
+        """Ask for a judgement of others' cases and meanings."""
+        return await self._answer(duty)
+
+    async def settle(self, duty: SettleDuty) -> dict[str, Settlement]:
+        """Ask how the terms are settled."""
+        return await self._answer(duty)
+
+    async def quote(self, duty: QuoteDuty) -> dict[str, list[Value]]:
+        """Ask which values are allowed."""
+        return await self._answer(duty)
+
+    async def propose(self, duty: ProposeDuty) -> Proposed:
+        """Ask for an option."""
+        return await self._answer(duty)
+
+    async def score(self, duty: ScoreDuty) -> Scored:
+        """Ask for a ballot."""
+        return await self._answer(duty)
+
+    async def improve(self, duty: ImproveDuty) -> Option | None:
+        """Ask for something better, or a pass."""
+        return await self._answer(duty)
+
+    async def ratify(self, duty: RatifyDuty) -> Ratified:
+        """Ask whether the outcome is signed."""
+        return await self._answer(duty)
+
+    async def perform(self, duty: PerformDuty, watch: Watch) -> Performed:
+        """Ask what is to be said about promises."""
+        return await self._answer(duty)
+
+    async def _answer(self, duty: Duty) -> Any:
+        reply = await self._ask(duty)
+        if reply.excuse is not None:
+            raise NoAnswer(reply.excuse)
+        return reply.answer()
+
+    async def _ask(self, duty: Duty) -> Reply:
+        """Return the command's reply to *duty*; raise `NoAnswer` with what it did instead."""
+        loop = asyncio.get_running_loop()
+        if self._home is not loop:  # What belonged to another loop has ended with it.
+            self._home, self._turn, self._process = loop, asyncio.Lock(), None
+        limit_s = self._limit_s(duty)
+        asked = False
+        try:
+            async with asyncio.timeout(limit_s), self._turn:
+                asked, self._busy_with, self._how_ended = True, duty.act, ""
+                return await self._exchange(duty)
+        except TimeoutError:
+            late = f"no answer to {duty.act} within {limit_s:.1f} s"
+            why = self._how_ended if asked else f"it was still at work on {self._busy_with}"
+            raise NoAnswer(self._with_words(f"{late}: {why}" if why else late)) from None
+
+    async def _exchange(self, duty: Duty) -> Reply:
+        self._number += 1
+        line = duty_json(duty, self._number)
+        for _ in range(MOST_STARTS):
+            try:
+                raw = await self._said(line)
+                reply = parse_answer(duty.act, raw, self._number)
+            except _Ended as ended:
+                self._ends += 1
+                self._how_ended = str(ended)
+                continue
+            except BadLine as bad:
+                self._give_up()
+                raise NoAnswer(self._with_words(f"its line is no answer to {duty.act}: {bad}")) from None
+            except BadAnswer as bad:
+                raise NoAnswer(self._with_words(f"its answer to {duty.act} is not valid: {bad}")) from None
+            except BaseException:  # Time is up, or nobody waits for the answer any more.
+                self._give_up()
+                raise
+            self._ends = 0
+            return reply
+        raise NoAnswer(self._with_words(f"no answer to {duty.act} in {MOST_STARTS} starts: {self._how_ended}"))
+
+    async def _said(self, line: str) -> bytes:
+        if self._process is None or not self._process.running:
+            self._give_up()
+            if self._ends:
+                await asyncio.sleep(min(FIRST_PAUSE_S * 2 ** min(self._ends - 1, 10), LONGEST_PAUSE_S))
+            try:
+                self._process = await _Process.start(self._config, self._name)
+            except OSError as error:
+                raise _Ended(f"it cannot be started: {error.strerror or error}") from None
+        return await self._process.ask(line)
+
+    def _give_up(self) -> None:
+        """End the process; what it said last stays known."""
+        if self._process is not None:
+            self._process.end()
+
+    def _limit_s(self, duty: Duty) -> float | None:
+        """Return how long *duty* may take: the file's limit, and a little less than its peer waits."""
+        limits = [] if self._config.timeout_seconds is None else [float(self._config.timeout_seconds)]
+        left_s = 0.0 if duty.deadline is None else duty.deadline / SECOND - time.time()
+        if left_s > 0:
+            limits.append(left_s - KEPT_BACK * min(1.0, left_s / 4))
+        return min(limits, default=None)
+
+    def _with_words(self, why: str) -> str:
+        words = "" if self._process is None else self._process.last_words
+        return f"{why}; last on stderr: {words}" if words else why
+
+
+def _typed(kind: type[T], given: Any) -> T:
+    assert isinstance(given, kind)
+    return given

@@ -16,12 +16,16 @@ from protocols.message import Message
 
 
 class Duty(Message):
-    """Base of all duties of one member. ``deadline`` is a log time in microseconds, inclusive; None: no deadline."""
+    """Base of all duties of one member. ``deadline`` is a log time in microseconds, inclusive; None: no deadline.
+
+    ``problem`` says why this duty is asked a second and last time: what was wrong with the answer to the first.
+    """
 
     act: str
     member: str
     step: str | None = None
     deadline: Instant | None = None
+    problem: str | None = None
 
 
 class JoinDuty(Duty):

@@ -67,7 +67,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "already_open": (WARNING, "A room is opened once."),
     "wrong_opening": (WARNING, "A member joined another opening than this room's."),
     "not_a_member": (WARNING, "The speaker is not on the roster."),
-    "declined": (NOTE, "A member declines, with its reason."),
+    "declined": (NOTE, "A member declines the opening or the outcome, with its reason."),
     "too_many_terms": (NOTE, "A nominated term finds no place among the room's terms; nobody is asked about it."),
     "left": (NOTE, "A member leaves, with its reason."),
     "excused": (NOTE, "A member excuses itself from a step, with its reason."),

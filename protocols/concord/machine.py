@@ -314,7 +314,10 @@ class Concord(Stage):
             if body.outcome != digest(self.outcome().plain()):
                 raise Refused("wrong_outcome", f"the outcome's digest is {digest(self.outcome().plain())}")
             self.ratified[event.author] = body
-            return []
+            if body.accept:
+                return []
+            text = f"declines the outcome: {body.because}"
+            return [Finding("declined", event.position, event.author, text)]
         if step.id.startswith(self.proposals.prefix):
             findings: list[Finding] = []
 

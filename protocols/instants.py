@@ -7,6 +7,7 @@ always) and of ISO 8601 durations (no months, no years: their length depends on 
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 Instant = int
 Duration = int
@@ -23,7 +24,7 @@ FIRST: Instant = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 LAST: Instant = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 _INSTANT = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?(Z|[+-][0-9]{2}:[0-9]{2})",
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?(Z|[+-][0-9]{2}:[0-9]{2})",
 )
 _WORDS = re.compile(r"([0-9]{1,12}) (second|minute|hour|day|week)s?")
 _ISO = re.compile(
@@ -40,14 +41,18 @@ def parse_instant(text: str) -> Instant:
     match = _INSTANT.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not {INSTANT_FORM}")
-    year, month, day, hour, minute, second, fraction, offset = match.groups()
+    date, hour, minute, second, fraction, offset = match.groups()
     if second == "60":
         raise ValueError(f"{text!r} is a leap second; say the second before or after it")
+    hours, minutes, seconds = int(hour), int(minute), int(second)
+    if hours > 23 or minutes > 59 or seconds > 59:
+        raise ValueError(f"{text!r} is no time of day: 00:00:00 to 23:59:59")
     try:
-        moment = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+        instant = _midnight(date) + hours * HOUR + minutes * MINUTE + seconds * SECOND
     except ValueError as error:
         raise ValueError(f"{text!r} is no date: {error}") from None
-    instant = (moment - _EPOCH) // _MICROSECOND + int((fraction or "").ljust(6, "0"))
+    if fraction is not None:
+        instant += int(fraction.ljust(6, "0"))
     if offset != "Z":
         hours, minutes = int(offset[1:3]), int(offset[4:6])
         if hours > 23 or minutes > 59:
@@ -59,11 +64,26 @@ def parse_instant(text: str) -> Instant:
     return instant
 
 
+@lru_cache(maxsize=4096)
+def _midnight(date: str) -> Instant:
+    """Return the instant at which *date* begins in UTC; times of one day are many, and most are of few days."""
+    day = datetime(int(date[:4]), int(date[5:7]), int(date[8:]), tzinfo=UTC)
+    return (day - _EPOCH) // _MICROSECOND
+
+
 def format_instant(instant: Instant) -> str:
     """Write an instant as entries carry it: UTC, ``Z``, exactly six fraction digits."""
-    seconds, fraction = divmod(instant, SECOND)
-    moment = _EPOCH + timedelta(seconds=seconds)
-    return f"{moment.isoformat()[:19]}.{fraction:06d}Z"
+    day, rest = divmod(instant, DAY)
+    hours, rest = divmod(rest, HOUR)
+    minutes, rest = divmod(rest, MINUTE)
+    seconds, fraction = divmod(rest, SECOND)
+    return f"{_date(day)}T{hours:02d}:{minutes:02d}:{seconds:02d}.{fraction:06d}Z"
+
+
+@lru_cache(maxsize=4096)
+def _date(day: int) -> str:
+    """Return the date of a day counted from 1970-01-01."""
+    return (_EPOCH + timedelta(days=day)).date().isoformat()
 
 
 def show_instant(instant: Instant) -> str:

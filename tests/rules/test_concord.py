@@ -739,7 +739,7 @@ def test_no_agreement_says_who_and_how() -> None:
 def test_the_first_answer_stands() -> None:
     """Neither a signature nor a refusal can be taken back."""
     table = _ratifying()
-    assert table.ratify("a", accept=False, because="too dear") == []
+    assert table.ratify("a", accept=False, because="too dear") == ["declined"]
     outcome = digest(table.concord.outcome().plain())
     assert table.answer("a", "concord.ratify", outcome=outcome, accept=True) == ["already_answered"]
     table.ratify("b")

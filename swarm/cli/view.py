@@ -88,14 +88,19 @@ class RunView:
         if self._progress.is_terminal:
             waiting = ", ".join(visible(m) for m in step.awaited(room.present))
             line = f"{answered}  waiting for {waiting}" if waiting else answered
-            self._progress.print("\r\x1b[2K" + shortened(line, 100), end="", style="dim")
+            self._overwrite(shortened(line, 100))
         elif step.id != self._step:
             self._progress.print(f"… {step.id}: {', '.join(visible(m) for m in step.expected)}")
         self._step = step.id
 
+    def _overwrite(self, text: str) -> None:
+        """Put *text* in place of the progress line; written past the console, which takes out carriage returns."""
+        self._progress.file.write(f"\r\x1b[2K{text}")
+        self._progress.file.flush()
+
     def _line(self, text: str = "", style: str | None = None) -> None:
         if self._progress.is_terminal:
-            self._progress.print("\r\x1b[2K", end="")
+            self._overwrite("")
         self._out.print(text, style=style)
 
     def _header(self, room: Room) -> None:

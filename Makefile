@@ -38,6 +38,7 @@ bench: $(TEST_STAMP)
 	$(BIN)/python bench/selection.py
 	$(BIN)/python bench/negotiation.py
 	$(BIN)/python bench/tracker.py
+	$(BIN)/python bench/audit.py
 
 clean:
 	rm -rf $(VENV) build

@@ -20,7 +20,7 @@ def decision_of(ending: Ending | None, concord: Concord | None) -> dict[str, Any
         "option": {"title": option.title, "offer": dict(option.offer)},
         "id": standing,
         "vector": list(selection.vector or ()),
-        "scores": {m: concord.scores[m][standing] for m in concord.setting.members},
+        "scores": {m: concord.table.scores[m][standing] for m in concord.setting.members},
         "rule": selection.rule,
         "least_satisfied": selection.least_satisfied,
         "improvements": len(concord.tries),

@@ -44,6 +44,7 @@ def considered_of(room: Room) -> dict[str, Any] | None:
     concord = room.concord
     if concord is None or concord.first_selection is None or concord.selection is None:
         return None
+    table = concord.table
     titles = {c.id: c.option.title for c in concord.candidates.values()}
     also = concord.selection.also
     first = concord.first_selection.also
@@ -55,7 +56,7 @@ def considered_of(room: Room) -> dict[str, Any] | None:
                 "offer": dict(c.option.offer),
                 "by": list(c.proposers),
                 "fate": c.fate,
-                "scores": concord.table()[c.id],
+                "scores": table.of(c.id),
                 "objections": list(concord.selection.objections.get(c.id, ())),
             }
             for c in concord.candidates.values()
@@ -63,15 +64,17 @@ def considered_of(room: Room) -> dict[str, Any] | None:
         "table": _table(concord),
         "standing": titles.get(concord.standing or ""),
         "first": titles.get(concord.first_selection.standing or ""),
-        "reserves": dict(sorted(concord.reserves.items())),
-        "rejections": {m: {titles[o]: why for o, why in r.items()} for m, r in sorted(concord.rejects.items()) if r},
+        "reserves": dict(sorted(table.reserves.items())),
+        "rejections": {
+            m: {titles[o]: why for o, why in r.items()} for m, r in sorted(concord.table.rejects.items()) if r
+        },
         "also": None if also is None else {"sum": titles[also.sum], "median": titles[also.median]},
         "also_first": None if first is None else {"sum": titles[first.sum], "median": titles[first.median]},
         "tries": [
             {"number": t.number, "by": t.by, "option": titles[t.option], "adopted": t.adopted, "because": t.because}
             for t in concord.tries
         ],
-        "patterns": {m: _pattern(list(s.values())) for m, s in sorted(concord.scores.items())},
+        "patterns": {m: _pattern(list(s.values())) for m, s in sorted(table.scores.items())},
     }
 
 
@@ -83,12 +86,8 @@ def _table(concord: Concord) -> dict[str, Any]:
         "members": list(concord.setting.members),
         "options": options,
         "ballots": {
-            member: {
-                "scores": {o: s for o, s in scores.items() if o in options},
-                "rejects": {o: r for o, r in concord.rejects[member].items() if o in options},
-                "reserve": concord.reserves.get(member),
-            }
-            for member, scores in concord.scores.items()
+            member: {"scores": dict(ballot.scores), "rejects": dict(ballot.rejects), "reserve": ballot.reserve}
+            for member, ballot in concord.table.ballots(options).items()
         },
         "rules": {"bar": rules.bar, "floor": rules.floor, "rejects": rules.rejects},
         "incumbent": concord.standing if concord.tries else concord.status_quo,

@@ -50,6 +50,7 @@ from protocols.concord.selection import (
     order_key,
     select,
 )
+from protocols.concord.table import ScoreTable
 from protocols.duties import (
     Duty,
     ImproveDuty,
@@ -95,10 +96,7 @@ class Concord(Stage):
     beacon: str = ""
     ballot: SealedRound[BallotContent] = field(default_factory=lambda: SealedRound("concord.ballot.1"))
     ballots: int = 1
-    scores: dict[str, dict[str, int]] = field(default_factory=dict)
-    rejects: dict[str, dict[str, str]] = field(default_factory=dict)
-    reasons: dict[str, dict[str, str]] = field(default_factory=dict)
-    reserves: dict[str, int | None] = field(default_factory=dict)
+    table: ScoreTable = field(default_factory=ScoreTable)
     selection: Selection | None = None
     first_selection: Selection | None = None
     standing: str | None = None
@@ -164,7 +162,7 @@ class Concord(Stage):
 
     def _first_selection(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
         findings = self.ballot.unopened(step)
-        self._record_ballot()
+        self.table.record(self.ballot.contents)
         self.selection = self.first_selection = self._select(self.status_quo)
         self.standing = self.selection.standing
         if self.standing is None:
@@ -179,30 +177,14 @@ class Concord(Stage):
     def _select(self, incumbent: str | None) -> Selection:
         rules = self.setting.opening.rules
         options = [c.id for c in self.candidates.values() if c.scored]
-        ballots = {
-            member: Ballot(
-                {o: s for o, s in self.scores[member].items() if o in options},
-                {o: r for o, r in self.rejects[member].items() if o in options},
-                self.reserves.get(member),
-            )
-            for member in self.scores
-        }
         return select(
             self.setting.members,
             options,
-            ballots,
+            self.table.ballots(options),
             SelectionRules(bar=rules.bar, floor=rules.floor, rejects=rules.rejects),
             incumbent,
             self.beacon,
         )
-
-    def _record_ballot(self) -> None:
-        for member, content in self.ballot.contents.items():
-            self.scores.setdefault(member, {}).update(content.scores)
-            self.rejects.setdefault(member, {}).update(content.rejects)
-            self.reasons.setdefault(member, {}).update(content.reasons)
-            if content.reserve is not None:
-                self.reserves[member] = content.reserve.reserve
 
     # -- improvement ----------------------------------------------------------------------------------------------
 
@@ -215,12 +197,9 @@ class Concord(Stage):
         eager = [m for m in able if self.tried.get(m, 0) == fewest]
         assert self.standing is not None
         # Where all of them gave the standing option 100, none is less satisfied than another: the name decides.
-        holder = least_satisfied(self.standing, self._ballots(), eager) or min(eager)
+        holder = least_satisfied(self.standing, self.table.ballots(), eager) or min(eager)
         self.rights += 1
         return Plan(f"concord.improve.{self.rights}", ("concord.improve", "concord.pass"), (holder,), ("concord.pass",))
-
-    def _ballots(self) -> dict[str, Ballot]:
-        return {m: Ballot(self.scores[m], self.rejects[m], self.reserves.get(m)) for m in self.scores}
 
     def _after_right(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
         if self.candidate is None:
@@ -245,9 +224,9 @@ class Concord(Stage):
             candidate.scored, adopted = False, False
             because = f"no ballot of {lacking}"
         else:
-            self._record_ballot()
+            self.table.record(self.ballot.contents)
             candidate.scored = True
-            floor, ballots = self.setting.opening.rules.floor, list(self._ballots().values())
+            floor, ballots = self.setting.opening.rules.floor, list(self.table.ballots().values())
             standing = order_key(self.standing, ballots, floor)
             adopted = order_key(candidate.id, ballots, floor).better_than(standing)
             because = "strictly better" if adopted else "not strictly better than the standing option"
@@ -404,7 +383,7 @@ class Concord(Stage):
 
     def rejects_left(self, member: str) -> int:
         """Return how many rejections *member* may still make in this room."""
-        return self.setting.opening.rules.rejects - len(self.rejects.get(member, {}))
+        return self.setting.opening.rules.rejects - self.table.rejections(member)
 
     # -- duties ---------------------------------------------------------------------------------------------------
 
@@ -436,8 +415,8 @@ class Concord(Stage):
                 standing=self.standing,
                 objections=list(self.selection.objections.get(self.standing, ())),
                 options=[c.asked() for c in self.candidates.values()],
-                table=self.table(),
-                reserves=dict(self.reserves),
+                table={option: self.table.of(option) for option in self.candidates},
+                reserves=dict(self.table.reserves),
                 floor=opening.rules.floor,
                 tries_left=opening.rules.improvements - len(self.tries),
             )
@@ -451,15 +430,4 @@ class Concord(Stage):
                 for name, issue in opening.issues.items()
             },
             "optional": [name for name in opening.issues if name in opening.authority.issues],
-        }
-
-    def table(self) -> dict[str, dict[str, int | None]]:
-        """Return what was revealed: option → member → score, None for a rejection."""
-        return {
-            option: {
-                member: None if option in self.rejects[member] else scores[option]
-                for member, scores in self.scores.items()
-                if option in scores or option in self.rejects[member]
-            }
-            for option in self.candidates
         }

@@ -172,23 +172,17 @@ class RunView:
         order = sorted(
             concord.candidates.values(),
             key=lambda c: (
-                (key := order_key(c.id, self._ballots(concord), room.setting.opening.rules.floor))
+                (key := order_key(c.id, concord.table.ballots().values(), room.setting.opening.rules.floor))
                 and (key.objections, [-score for score in key.vector])
             ),
         )
         for candidate in order:
-            if candidate.id not in concord.table() or not concord.table()[candidate.id]:
+            if not concord.table.of(candidate.id):
                 continue
             self._option_row(room, concord, candidate.id, "")
         self._line("    ! below that member's reserve    ✕ rejected, with a reason", "dim")
         if first.also is not None and first.standing is not None:
             self._also(concord, first.also, first.standing)
-
-    @staticmethod
-    def _ballots(concord: Concord) -> list[Any]:
-        from protocols.concord.selection import Ballot
-
-        return [Ballot(concord.scores[m], concord.rejects[m], concord.reserves.get(m)) for m in concord.scores]
 
     def _also(self, concord: Concord, also: Any, standing: str) -> None:
         ways = [("adding up or the median", also.sum)]
@@ -202,11 +196,11 @@ class RunView:
                 self._line(f"    {how} would have taken “{title}”{over}", "dim")
 
     def _option_row(self, room: Room, concord: Concord, option: str, prefix: str, fate: str = "") -> None:
-        scores = concord.table()[option]
+        scores = concord.table.of(option)
         cells, values = [], []
         for member in room.setting.members:
             score = scores.get(member)
-            reserve = concord.reserves.get(member)
+            reserve = concord.table.reserves.get(member)
             if score is None:
                 cell = "✕" if member in scores else "–"
             else:
@@ -220,7 +214,7 @@ class RunView:
         )
 
     def _try(self, room: Room, concord: Concord, each: Try) -> None:
-        scores = concord.table()[each.option]
+        scores = concord.table.of(each.option)
         given = {m: s for m, s in scores.items() if s is not None}
         fate = "adopted"
         if not each.adopted:

@@ -340,7 +340,7 @@ def test_a_ballot_out_of_bounds_is_void(change: Any, code: str) -> None:
     contents["b"] = change(table, contents["b"])
     assert table.sealed(contents) == {"a": [], "b": [code], "c": []}
     assert table.ending == ("no_agreement", f"no_quorum: b ({code})")
-    assert "b" not in table.concord.scores and "b" not in table.concord.reserves
+    assert "b" not in table.concord.table.scores and "b" not in table.concord.table.reserves
 
 
 def test_a_missing_ballot_is_never_a_zero() -> None:
@@ -383,7 +383,7 @@ def test_a_rejection_is_a_veto_and_a_zero_is_only_a_low_score() -> None:
 def test_a_score_below_the_own_reserve_is_an_objection() -> None:
     """An option with an objection is not eligible, even if it stands first."""
     table = _standing({"a": 95, "b": 80, "c": 70})
-    assert table.concord.reserves == {"a": 95, "b": 80, "c": 70}
+    assert table.concord.table.reserves == {"a": 95, "b": 80, "c": 70}
     assert isinstance(duty := table.duty(table.holder), ImproveDuty)
     assert duty.objections == ["a", "b", "c"] and duty.reserves == {"a": 95, "b": 80, "c": 70}
     table.all_pass()
@@ -396,7 +396,7 @@ def test_null_reserves_are_committed_to_and_opened() -> None:
     commitment = table.concord.proposals.contents["b"].reserve
     assert commitment == reserve_digest(table.room.setting.room, key_of("b"), None, hexed("reserve", "b"))
     table.score(**SCORES)
-    assert table.concord.reserves == {"a": None, "b": None, "c": None}
+    assert table.concord.table.reserves == {"a": None, "b": None, "c": None}
 
 
 def test_who_has_no_option_has_no_reserve() -> None:
@@ -408,7 +408,7 @@ def test_who_has_no_option_has_no_reserve() -> None:
     with pytest.raises(Refused):
         table.room.check("c", table.ballot("c", {"X": 1, "Y": 1}, reserve={"reserve": 10, "nonce": hexed(1)}))
     table.score(a=60, b=60, c=60)
-    assert table.concord.reserves == {"a": None, "b": None}
+    assert table.concord.table.reserves == {"a": None, "b": None}
     assert table.step == "concord.improve.1"
 
 
@@ -432,7 +432,7 @@ def test_rejections_are_counted_over_the_whole_room() -> None:
         assert isinstance(duty := table.duty("a"), ScoreDuty) and duty.rejects_left == left
         assert table.score(a={title: "no more"}, b=70, c=70)["a"] == ([] if left else ["too_many_rejections"])
     assert table.concord.tries[-1].because == "no ballot of a (too_many_rejections)"
-    assert table.concord.rejects["a"] == {table.option("X"): "no", table.option("N"): "no more"}
+    assert table.concord.table.rejects["a"] == {table.option("X"): "no", table.option("N"): "no more"}
 
 
 def test_the_beacon_is_fixed_before_anyone_scores() -> None:
@@ -620,7 +620,7 @@ def test_a_missing_ballot_refuses_the_option(how: str) -> None:
     assert table.concord.tries[0].because == f"no ballot of b ({why})"
     assert table.standing == "Y"
     new = table.option("N")
-    assert new not in table.concord.scores["a"] and table.concord.table()[new] == {}
+    assert new not in table.concord.table.scores["a"] and table.concord.table.of(new) == {}
     assert table.concord.selection is not None
     assert table.concord.tried == {"a": 1}
     assert table.improve("N", member=table.holder) == ["repeated_option"]
@@ -653,9 +653,10 @@ def test_what_was_improved_is_in_the_duty() -> None:
 def _final(table: Table, incumbent: str | None) -> Any:
     """The selection that anyone can repeat from the record."""
     concord, rules = table.concord, table.room.setting.opening.rules
-    options = [o for o, scores in concord.table().items() if scores]
+    options = [o for o in concord.candidates if concord.table.of(o)]
     ballots = {
-        m: Ballot(dict(concord.scores[m]), dict(concord.rejects[m]), concord.reserves.get(m)) for m in concord.scores
+        m: Ballot(dict(concord.table.scores[m]), dict(concord.table.rejects[m]), concord.table.reserves.get(m))
+        for m in concord.table.scores
     }
     numbers = SelectionRules(bar=rules.bar, floor=rules.floor, rejects=rules.rejects)
     return select(table.members, options, ballots, numbers, incumbent, concord.beacon)
@@ -687,7 +688,7 @@ def test_the_decision_is_the_selection_over_the_final_table(tries: int, equal: b
     else:
         assert _final(table, table.concord.status_quo) == selection
     assert decision["improvements"] == tries + (tries == 3)
-    assert decision["scores"] == {m: table.concord.scores[m][standing] for m in "abc"}
+    assert decision["scores"] == {m: table.concord.table.scores[m][standing] for m in "abc"}
 
 
 # -- ratification -----------------------------------------------------------------------------------------------------

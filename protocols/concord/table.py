@@ -1,0 +1,52 @@
+"""The table of a room's Concord: what everyone revealed of every option."""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+
+from protocols.concord.messages import BallotContent
+from protocols.concord.selection import Ballot
+
+
+@dataclass(slots=True)
+class ScoreTable:
+    """Scores, reasoned rejections and reasons by member and option id, and the reserves that were opened.
+
+    It holds valid ballots only; what is missing is missing, and never a value.
+    """
+
+    scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    rejects: dict[str, dict[str, str]] = field(default_factory=dict)
+    reasons: dict[str, dict[str, str]] = field(default_factory=dict)
+    reserves: dict[str, int | None] = field(default_factory=dict)
+
+    def record(self, ballots: Mapping[str, BallotContent]) -> None:
+        """Add one round of valid ballots; what members said before stands."""
+        for member, content in ballots.items():
+            self.scores.setdefault(member, {}).update(content.scores)
+            self.rejects.setdefault(member, {}).update(content.rejects)
+            self.reasons.setdefault(member, {}).update(content.reasons)
+            if content.reserve is not None:
+                self.reserves[member] = content.reserve.reserve
+
+    def ballots(self, options: Container[str] | None = None) -> dict[str, Ballot]:
+        """Return each member's ballot as the selection takes it, over *options* or over all."""
+        return {
+            member: Ballot(
+                {o: s for o, s in scores.items() if options is None or o in options},
+                {o: r for o, r in self.rejects[member].items() if options is None or o in options},
+                self.reserves.get(member),
+            )
+            for member, scores in self.scores.items()
+        }
+
+    def of(self, option: str) -> dict[str, int | None]:
+        """Return what members gave *option*: a score, or None for a rejection; nobody who gave neither."""
+        return {
+            member: None if option in self.rejects[member] else scores[option]
+            for member, scores in self.scores.items()
+            if option in scores or option in self.rejects[member]
+        }
+
+    def rejections(self, member: str) -> int:
+        """Return how many options *member* has rejected so far."""
+        return len(self.rejects.get(member, {}))

@@ -8,7 +8,8 @@ from typing import NoReturn
 
 import typer
 
-from swarm.cli import audit, broker, check, decide, explain, export, keys, run, say, track
+from swarm.cli import audit, broker, check, decide, explain, export, keys, peer, run, say, track
+from swarm.cli.open import open_command
 from swarm.cli.output import print_json
 from swarm.errors import BadInput, SwarmError
 from swarm.text import visible
@@ -33,6 +34,8 @@ app.command("track")(track.track_command)
 app.command("explain")(explain.explain_command)
 app.command("broker")(broker.broker_command)
 app.command("export")(export.export_command)
+app.command("open")(open_command)
+app.command("peer")(peer.peer_command)
 app.command("say")(say.say_command)
 app.command("receipt")(say.receipt_command)
 app.command("check")(check.check_command)

@@ -1,0 +1,106 @@
+"""`swarm peer`: a standing peer, until it is told to stop."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from swarm.identity import Identity
+from swarm.text import visible
+
+if TYPE_CHECKING:
+    from swarm.members import AgentFile
+    from swarm.standing import Over, Rooms
+
+_log = logging.getLogger(__name__)
+
+CONNECT_S = 30.0
+"""How long the server may take to be reached at the start; from then on it is waited for."""
+
+
+def peer_command(
+    agent: Annotated[Path, typer.Argument(help="The agent file: a member without a name.", show_default=False)],
+    *,
+    key: Annotated[Path, typer.Option(help="The peer's key file.")],
+    server: Annotated[str, typer.Option(help="The NATS server that holds the rooms.")],
+    accept: Annotated[list[str] | None, typer.Option(help="Join this key's rooms too, besides the file's.")] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--dir", help="Keep what is signed here before it is sent: for a peer that restarts.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Leave after the first room is over.")] = False,
+) -> int:
+    """Stand by, and join the rooms that accepted openers invite this key to.
+
+    Prints one line for each room that is over; all else goes to stderr. SIGINT and SIGTERM end it in order: no more
+    rooms, and what is in flight is read back. The same command takes its rooms up again.
+
+    Example: swarm peer ben.yaml --key ben.key --server nats://127.0.0.1:4222 --accept UADA… --dir ./ben
+
+    Exit codes: 0 stopped or left, 2 bad input, 3 the server cannot be reached or refuses this key.
+    """
+    from swarm.places import check_server
+    from swarm.standing import Rooms, accepted_openers, read_agent_file
+
+    check_server(server)
+    file = read_agent_file(agent)
+    accepted_openers(file, accept or ())
+    identity = Identity.load(key)
+    _log_to_stderr()
+    results = sys.stdout
+    # What a mind prints is no result.
+    with Rooms.at(directory, identity) as rooms, contextlib.redirect_stdout(sys.stderr):
+        asyncio.run(_stand(file, identity, server, rooms, accept or [], once, results))
+    return 0
+
+
+async def _stand(
+    file: "AgentFile",
+    identity: Identity,
+    server: str,
+    rooms: "Rooms",
+    accept: list[str],
+    once: bool,
+    results: TextIO,
+) -> None:
+    from swarm.log.jetstream import JetStreamLog
+    from swarm.standing import StandingPeer, accepted_openers
+
+    def tell(over: "Over") -> None:
+        reason = "" if over.reason is None else f"  {visible(over.reason)}"
+        with contextlib.suppress(BrokenPipeError):
+            print(f"{over.room}  {over.outcome}{reason}", file=results, flush=True)
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):
+            loop.add_signal_handler(number, stop.set)
+    name = "swarm-peer"
+    connecting = asyncio.create_task(JetStreamLog.connect(server, identity=identity, name=name, timeout_s=CONNECT_S))
+    stopped = asyncio.create_task(stop.wait())
+    await asyncio.wait({connecting, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if not connecting.done():
+        connecting.cancel()
+        await asyncio.wait({connecting})
+        return
+    async with connecting.result() as log:
+        others = len(accepted_openers(file, accept) - {identity.public})
+        _log.info(
+            "%s stands at %s; accepted openers besides itself: %s", identity.public, visible(server), others or "none"
+        )
+        peer = StandingPeer(file, identity, log, rooms=rooms, accept=accept, tell=tell, once=once, stop=stop)
+        await peer.run()
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger = logging.getLogger("swarm")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)

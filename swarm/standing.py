@@ -1,0 +1,432 @@
+"""A standing peer: one key and one agent file, in every room that it is invited to and may join.
+
+It follows its invitations over one connection and sits down in many rooms at once, with a mind of its own in each.
+Whose rooms it joins, and within which bounds, stands in the agent file. An invitation that is not good is ignored with
+one line in the log; a room of an accepted opener that is outside the bounds is declined there, with the reason.
+
+Nothing but the last signed bytes of each room is kept: after a restart the log says what is still owed. Told to stop,
+it takes no more rooms, signs nothing more, and waits until what it has sent has been read back.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.agent import Agent, NoAnswer
+from protocols.duties import JoinDuty
+from protocols.messages import Manifest
+from protocols.room import Room
+from swarm.clock import utc_now
+from swarm.entry import parse_entry
+from swarm.errors import BadEntry, BadInput, SwarmError, Unavailable
+from swarm.files import load
+from swarm.identity import Identity, is_public_key
+from swarm.inviting import Invitation, is_room_name, read_invitations
+from swarm.log.port import Log, Stored
+from swarm.members import Accepts, AgentFile, agent_config, make_agent, read_agent
+from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
+from swarm.replica import Replica
+from swarm.seat import Seat
+from swarm.text import visible
+
+_log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = (15.0, 30.0)
+"""How often invitations are looked for without a wake-up, which may get lost."""
+LOOK_AGAIN_S = 2.0
+"""How soon after a wake-up: the server that answered may not have had yet what it announced."""
+LEAST_BETWEEN_LOOKS_S = 0.1
+"""Whoever may log in can announce things without end; this bounds what that costs."""
+RETRY_S = (0.2, 30.0)
+"""The first and the longest pause, jittered, while the log is out of reach."""
+OPENING_S = 15.0
+"""How long a room may take to appear after the invitation to it."""
+OPENING_EVERY_S = 0.5
+READ_S = 30.0
+"""How long reading a room up to now may take."""
+PARTING_S = 10.0
+"""How long, once told to stop, to wait for what was sent to come back."""
+MOST_ROOMS = 256
+"""Rooms at once; invitations beyond wait for one of them to end."""
+REMEMBERED = 10_000
+"""Rooms that are done with and of which that is remembered; those forgotten are read again if somebody still invites
+to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A room that this peer saw the end of: its outcome, and the reason where there is one."""
+
+    room: str
+    outcome: str
+    reason: str | None
+
+
+class _Stopping(SwarmError):
+    """Nothing more is signed here."""
+
+
+class _Ignored(SwarmError):
+    """A room that is none of ours; the text says why."""
+
+
+class Rooms:
+    """What a standing peer keeps of its rooms: one outbox each, in a folder or in memory."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+
+    @classmethod
+    @contextmanager
+    def at(cls, directory: Path | None, identity: Identity) -> Iterator["Rooms"]:
+        """Hold what *identity* keeps in *directory*, against any other peer with this key; raises `BadInput`.
+
+        Each key has a folder of its own there. Without a directory what is signed is kept in memory only.
+        """
+        if directory is None:
+            yield cls()
+            return
+        folder = directory / identity.public
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = (folder / "lock").open("ab")
+        except OSError as error:
+            raise BadInput(f"nothing can be kept here: {error.strerror}", source=str(directory)) from None
+        with lock:
+            with contextlib.suppress(ImportError):
+                import fcntl
+
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise BadInput("a peer with this key runs in this directory already", source=str(folder)) from None
+            yield cls(folder)
+
+    def outbox(self, room: str, opener: str) -> Outbox:
+        """Return the outbox of *room*, opened by the holder of the key *opener*."""
+        return MemoryOutbox() if self._folder is None else FileOutbox(self._path(self._folder, room, opener))
+
+    def unfinished(self) -> list[tuple[str, str]]:
+        """Return room and opener of each outbox that is kept, in the order of their names."""
+        if self._folder is None:
+            return []
+        found = []
+        for path in sorted(self._folder.glob("*.outbox")):
+            room, _, opener = path.name.removesuffix(".outbox").partition(".")
+            if is_room_name(room) and is_public_key(opener):
+                found.append((room, opener))
+        return found
+
+    def forget(self, room: str, opener: str) -> None:
+        """Let go of the outbox of a room that is over. What cannot be removed is only read once more."""
+        if self._folder is not None:
+            with contextlib.suppress(OSError):
+                self._path(self._folder, room, opener).unlink(missing_ok=True)
+
+    @staticmethod
+    def _path(folder: Path, room: str, opener: str) -> Path:
+        return folder / f"{room}.{opener}.outbox"
+
+
+class _Gate(Outbox):
+    """An outbox that can be shut: what was kept goes on its way, and nothing more is signed for publication."""
+
+    def __init__(self, behind: Outbox) -> None:
+        self._behind = behind
+        self.shut = False
+
+    def keep(self, payload: bytes) -> None:
+        if self.shut:
+            raise _Stopping("this peer is stopping")
+        self._behind.keep(payload)
+
+    def kept(self) -> bytes | None:
+        return self._behind.kept()
+
+    def in_flight(self, said: int) -> bool:
+        """Tell whether what was kept last is beyond the *said* entries that the log is known to hold."""
+        try:
+            kept = self.kept()
+            return kept is not None and parse_entry(kept).n > said
+        except BadEntry:
+            return False
+
+
+class _Declining(Agent):
+    """The mind that declines a room."""
+
+    def __init__(self, because: str) -> None:
+        self._because = because
+
+    def manifest(self) -> Manifest:
+        raise NoAnswer(self._because)
+
+
+def read_agent_file(path: str | os.PathLike[str]) -> AgentFile:
+    """Return the agent file at *path*, ready for minds to be made of it; raise `BadInput` if none can be.
+
+    What belongs to the mind, a class or a command of the user's, is looked for from the file's own folder on.
+    """
+    file = read_agent(load(path))
+    if "folder" in type(file.member).model_fields:
+        folder = Path(path).resolve().parent / (getattr(file.member, "folder", None) or "")
+        file = file.model_copy(update={"member": file.member.model_copy(update={"folder": str(folder)})})
+    make_agent(agent_config(file.member))
+    return file
+
+
+def outside(accepts: Accepts, room: Room) -> str | None:
+    """Return why *room* is outside the bounds of *accepts*, as others may read it; None if it is within."""
+    opening = room.setting.opening
+    seconds, members = opening.rules.step_seconds, len(opening.roster)
+    if accepts.min_step_seconds is not None and seconds < accepts.min_step_seconds:
+        return f"its steps have {seconds} s; this peer needs {accepts.min_step_seconds} s"
+    if accepts.max_members is not None and members > accepts.max_members:
+        return f"it has {members} members; this peer joins at most {accepts.max_members}"
+    if accepts.issues is not None:
+        others = sorted(set(opening.issues) - set(accepts.issues))
+        if others:
+            return f"it decides {', '.join(others[:5])}, which this peer does not settle"
+    return None
+
+
+class StandingPeer:
+    """The key *identity* with the minds of *file*, in rooms on *log*.
+
+    *accept* adds to the openers that the file accepts; the key itself is always one. *tell* is called with each room
+    whose end this peer saw. With *once* it leaves after the first. Setting *stop* ends it in order.
+    """
+
+    def __init__(
+        self,
+        file: AgentFile,
+        identity: Identity,
+        log: Log,
+        *,
+        rooms: Rooms,
+        accept: Iterable[str] = (),
+        tell: Callable[[Over], None] = lambda over: None,
+        once: bool = False,
+        stop: asyncio.Event | None = None,
+    ) -> None:
+        self._file = file
+        self._identity = identity
+        self._log = log
+        self._kept = rooms
+        self._openers = accepted_openers(file, accept) | {identity.public}
+        self._tell = tell
+        self._once = once
+        self._stop = asyncio.Event() if stop is None else stop
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._seated: set[str] = set()
+        self._done: dict[str, None] = {}
+        self._looked_at: dict[str, int] = {}
+
+    def stop(self) -> None:
+        """Take no more rooms, let what is in flight be read back, and leave."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Stand until `stop`; raises a `SwarmError` where invitations cannot be followed at all.
+
+        What goes wrong in one room ends the peer's part there, with a line in the log, and nothing else.
+        """
+        for room, opener in self._kept.unfinished():
+            self._take(room, opener)
+        following = asyncio.create_task(self._follow_invitations())
+        stopped = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
+        finally:
+            self._stop.set()
+            await _end({following, stopped})
+            await self._leave()
+
+    async def _leave(self) -> None:
+        """End all rooms: those where it sits once nothing is in flight, the others at once."""
+        for room, task in self._tasks.items():
+            if room not in self._seated:
+                task.cancel()
+        tasks = set(self._tasks.values())
+        if tasks:
+            # Each has its own deadline; this one is for what ignores it.
+            await asyncio.wait(tasks, timeout=2 * PARTING_S)
+        await _end(tasks)
+
+    # -- invitations ----------------------------------------------------------------------------------------------
+
+    async def _follow_invitations(self) -> None:
+        pause_s, longest_s = RETRY_S
+        while True:
+            try:
+                async with self._log.wakeups_of_invitations(self._identity.public) as wakeups:
+                    while True:
+                        self._consider(await self._log.invitations(self._identity.public))
+                        pause_s = RETRY_S[0]
+                        woken = await wakeups.wait(random.uniform(*LOOK_EVERY_S))
+                        while woken:
+                            await asyncio.sleep(LEAST_BETWEEN_LOOKS_S)
+                            self._consider(await self._log.invitations(self._identity.public))
+                            woken = await wakeups.wait(LOOK_AGAIN_S)
+            except Unavailable as error:
+                _log.info("invitations cannot be read: %s", error)
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
+                pause_s = min(2 * pause_s, longest_s)
+
+    def _consider(self, found: list[Stored]) -> None:
+        """Join what these invitations point to. What was looked at before is not looked at again."""
+        before, self._looked_at = self._looked_at, {}
+        for stored in found:
+            if before.get(stored.author) != stored.sequence and not self._take_all(stored):
+                continue
+            self._looked_at[stored.author] = stored.sequence
+
+    def _take_all(self, stored: Stored) -> bool:
+        """Take the rooms that *stored* points to; return whether there is nothing left to take."""
+        if stored.author not in self._openers:
+            _log.warning("ignored: an invitation by %s, who is no accepted opener", visible(stored.author))
+            return True
+        try:
+            invitations = read_invitations(stored)
+        except BadEntry as error:
+            _log.warning("ignored: an invitation by %s: %s", stored.author, visible(str(error)))
+            return True
+        return all([self._accept(invitation) for invitation in invitations])
+
+    def _accept(self, invitation: Invitation) -> bool:
+        if invitation.room in self._tasks or invitation.room in self._done:
+            return True
+        if len(self._tasks) >= MOST_ROOMS:
+            return False
+        self._take(invitation.room, invitation.opener)
+        return True
+
+    def _take(self, room: str, opener: str) -> None:
+        self._tasks[room] = asyncio.create_task(self._attend(room, opener))
+
+    # -- one room -------------------------------------------------------------------------------------------------
+
+    async def _attend(self, room: str, opener: str) -> None:
+        """Take part in *room* until it is over or this peer stops; a log out of reach is waited for, ever longer."""
+        pause_s, longest_s = RETRY_S
+        try:
+            # The same one at each try: what was signed may still be on its way.
+            gate = _Gate(self._kept.outbox(room, opener))
+            while not self._stop.is_set():
+                try:
+                    await self._sit(room, opener, gate)
+                    break
+                except Unavailable as error:
+                    self._seated.discard(room)
+                    _log.warning("%s: %s; trying again", room, visible(str(error)))
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop.wait(), pause_s * random.uniform(0.5, 1.5))
+                pause_s = min(2 * pause_s, longest_s)
+        except _Stopping:
+            pass
+        except _Ignored as why:
+            _log.warning("ignored: %s: %s", room, visible(str(why)))
+        except SwarmError as error:
+            _log.error("%s: this peer stops there: %s", room, visible(str(error)))
+        except Exception:
+            _log.exception("%s: this peer stops there, by a fault of its own", room)
+        finally:
+            self._seated.discard(room)
+            del self._tasks[room]
+            self._done[room] = None
+            if len(self._done) > REMEMBERED:
+                del self._done[next(iter(self._done))]
+
+    async def _sit(self, room: str, opener: str, gate: _Gate) -> None:
+        replica = await self._read(room, opener)
+        if replica.room.over:
+            self._kept.forget(room, opener)
+            return
+        seat = Seat(self._identity, self._mind(replica.room, room), replica, gate, utc_now)
+        tasks = {asyncio.create_task(replica.follow()), asyncio.create_task(seat.run())}
+        stopped = asyncio.create_task(self._stop.wait())
+        self._seated.add(room)
+        try:
+            done, _ = await asyncio.wait({*tasks, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if done == {stopped}:
+                gate.shut = True
+                await self._read_back(replica, gate, tasks)
+                return
+            for task in done & tasks:
+                task.result()
+        finally:
+            await _end({*tasks, stopped})
+        self._kept.forget(room, opener)
+        self._finish(replica.room)
+
+    async def _read(self, room: str, opener: str) -> Replica:
+        """Return a replica of *room*, read up to now; raise `_Ignored` if it is none where this key has a seat."""
+        give_up = asyncio.get_running_loop().time() + OPENING_S
+        while await self._log.first(room, opener) is None:
+            if asyncio.get_running_loop().time() > give_up:
+                raise _Ignored(f"there is no such room by {opener} on this server")
+            await asyncio.sleep(OPENING_EVERY_S)
+        replica = Replica(self._log, room, opener, utc_now, keep=False)
+        try:
+            await replica.open(timeout_s=READ_S)
+        except BadEntry as error:
+            raise _Ignored(f"its opening is none: {error}") from None
+        if self._identity.public not in replica.fold.names:
+            raise _Ignored("it has no seat for this key")
+        return replica
+
+    def _mind(self, room: Room, name: str) -> Agent:
+        """Return a fresh mind for *room*, or one that declines it: bounds are for rooms that are not joined yet."""
+        member = next(each.name for each in room.setting.opening.roster if each.key == self._identity.public)
+        because = outside(self._file.accepts, room)
+        if because is not None and any(isinstance(duty, JoinDuty) for duty in room.duties(member)):
+            _log.warning("%s: declined: %s", name, visible(because))
+            return _Declining(because)
+        _log.info("%s: taking part as %s", name, visible(member))
+        return make_agent({**agent_config(self._file.member), "name": member})
+
+    async def _read_back(self, replica: Replica, gate: _Gate, tasks: set[asyncio.Task[None]]) -> None:
+        """Wait until what was sent is known to be said, or the seat has ended; at most `PARTING_S` seconds."""
+        deadline = asyncio.get_running_loop().time() + PARTING_S
+        said = replica.fold.chain.authors[self._identity.public].ids
+        while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
+            seen = replica.version
+            if not gate.in_flight(len(said)):
+                return
+            changed = asyncio.create_task(replica.changed(seen))
+            done, _ = await asyncio.wait({*tasks, changed}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            await _end({changed})
+            if done & tasks:
+                return
+        _log.warning("%s: what was said last has not come back; it is sent again after a restart", replica.name)
+
+    def _finish(self, room: Room) -> None:
+        assert room.ending is not None
+        self._tell(Over(room.setting.room, room.ending.outcome, room.ending.reason))
+        if self._once:
+            self.stop()
+
+
+def accepted_openers(file: AgentFile, more: Iterable[str]) -> frozenset[str]:
+    """Return the openers of *file* and those in *more*; raise `BadInput` for one that is no public key."""
+    openers = frozenset([*file.accepts.openers, *more])
+    for opener in sorted(openers):
+        if not is_public_key(opener):
+            raise BadInput(f"an accepted opener is a public key, 56 characters that begin with U; {opener!r} is none")
+    return openers
+
+
+async def _end(tasks: Iterable[asyncio.Task[object]]) -> None:
+    """Cancel *tasks* and wait for them; what they raise has been seen, or is of no more interest."""
+    waiting = list(tasks)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)

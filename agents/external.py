@@ -20,16 +20,14 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Generator
 from pathlib import Path
-from typing import IO, Annotated, Any, TypeVar
+from typing import IO, Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from agents.agent import Agent, NoAnswer, Performed, Proposed, Ratified, Scored, Watch
+from agents.agent import Agent, NoAnswer, Watch
 from agents.wire import BadAnswer, BadLine, ManifestDuty, NominateDuty, Reply, duty_json, parse_answer
-from protocols.accord.messages import Interpretation, Readings, Settlement
-from protocols.concord.messages import Option, Value
 from protocols.duties import (
     Duty,
     ImproveDuty,
@@ -54,7 +52,10 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
 """How long after its first end a command is started again, doubled with every further end without an answer between."""
 GRACE_S = 0.5
 """How long a process that has closed its output has to end by itself, so that its code and last words are known."""
+LONGEST_COMPLAINT = 4_000
+"""Bytes of a line on stderr that are passed on; a log gets all of them."""
 LONGEST_WORDS = 200
+"""Characters of the last such line that stand in a reason."""
 KEPT_BACK = 1.5
 """What a peer keeps of the time left, this mind keeps so many times: the reason is then named here, where stderr is."""
 PASSED_ON = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
@@ -121,6 +122,7 @@ class _Process(asyncio.SubprocessProtocol):
         self._words = bytearray()
         self._changed = asyncio.Event()
         self._closed = False
+        self._over = asyncio.Event()
         self._gone = asyncio.Event()
         self._leash = -1
         self._transport: asyncio.SubprocessTransport | None = None
@@ -135,7 +137,7 @@ class _Process(asyncio.SubprocessProtocol):
         process = cls(name, log)
         held, process._leash = os.pipe()
         try:
-            transport, _ = await asyncio.get_running_loop().subprocess_exec(
+            await asyncio.get_running_loop().subprocess_exec(
                 lambda: process,
                 *(sys.executable, "-I", "-S", LEASH, str(held), *config.command),
                 cwd=place,
@@ -148,8 +150,8 @@ class _Process(asyncio.SubprocessProtocol):
             raise
         finally:
             os.close(held)
-        process._transport = transport
         process._keeper = asyncio.create_task(process._keep())
+        process._keeper.add_done_callback(process._kept)
         return process
 
     @property
@@ -164,28 +166,30 @@ class _Process(asyncio.SubprocessProtocol):
         assert isinstance(stdin, asyncio.WriteTransport)
         self.last_words = ""
         stdin.write(line.encode() + b"\n")
-        while True:
-            if self._overflowed:
-                raise BadLine(f"a line of more than {LONGEST_LINE} bytes")
-            end = self._said.find(b"\n")
-            if end >= 0:
-                said = bytes(self._said[:end])
-                del self._said[: end + 1]
-                return said
-            if self._closed:
-                break
+        while (said := self._next_line()) is None and not self._closed:
             self._changed.clear()
             await self._changed.wait()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._gone.wait(), GRACE_S)
-        raise _Ended(_how(self._transport.get_returncode()))
+        if said is None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._gone.wait(), GRACE_S)
+            said = self._next_line()
+        if said is None:
+            raise _Ended(_how(self._transport.get_returncode()))
+        return said
+
+    def _next_line(self) -> bytes | None:
+        if self._overflowed:
+            raise BadLine(f"more than {LONGEST_LINE} bytes and no end of the line")
+        line, end, rest = self._said.partition(b"\n")
+        if not end:
+            return None
+        self._said = rest
+        return bytes(line)
 
     def end(self) -> None:
-        """Kill it and everything it has started, at once; does nothing the second time."""
+        """Have it killed, with everything it has started; does nothing the second time."""
         self._closed = True
-        if self._transport is not None and self._leash >= 0:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+        self._over.set()
         self._let_go()
 
     def _let_go(self) -> None:
@@ -197,17 +201,26 @@ class _Process(asyncio.SubprocessProtocol):
             self._log = None
 
     async def _keep(self) -> None:
-        """Hold the process until it is gone, and end it when the loop that it was started in ends."""
-        try:
-            await self._gone.wait()
-        finally:
-            self.end()
-            with contextlib.suppress(TimeoutError):
+        """Wait until it is over, and end the process then, or when the loop that it was started in ends."""
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._over.wait()
+        self.end()
+        # The loop may end while this waits, which is no reason not to: the leash has something to do yet.
+        for _ in range(2):
+            with contextlib.suppress(asyncio.CancelledError, TimeoutError):
                 await asyncio.wait_for(self._gone.wait(), GRACE_S)
-            assert self._transport is not None
-            self._transport.close()
+
+    def _kept(self, _: "asyncio.Task[None]") -> None:
+        self.end()  # A task that is cancelled before it runs has done nothing.
+        assert self._transport is not None
+        self._transport.close()
 
     # -- what it says ---------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take hold of the process."""
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Keep what it says, and pass on what it complains of."""
@@ -226,7 +239,7 @@ class _Process(asyncio.SubprocessProtocol):
             with contextlib.suppress(OSError):
                 self._log.write(data)
         *lines, rest = (bytes(self._words) + data).split(b"\n")
-        self._words[:] = rest[:LONGEST_LINE]
+        self._words[:] = rest[:LONGEST_COMPLAINT]
         for line in lines:
             self._complain(line)
 
@@ -239,44 +252,53 @@ class _Process(asyncio.SubprocessProtocol):
                 print(f"{_shown(self._name.encode())}: {text}", file=sys.stderr, flush=True)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Note that it says nothing any more."""
-        if fd == 1:
-            self._closed = True
-            self._changed.set()
-        elif fd == 2 and self._words:
-            self._complain(bytes(self._words))
-            self._words.clear()
+        """Note that it hears or says nothing any more."""
+        if fd == 2:
+            if self._words:
+                self._complain(bytes(self._words))
+                self._words.clear()
+            return
+        self._closed = True
+        self._changed.set()
 
     def process_exited(self) -> None:
-        """End what it leaves behind, which may hold its output open."""
-        assert self._transport is not None or self._leash >= 0
-        if self._transport is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+        """Note that it will say nothing any more, even if something of it still holds its output open."""
+        self._closed = True
+        self._changed.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note that it is gone, and that all it said has been read."""
         self._closed = True
         self._changed.set()
+        self._over.set()
         self._gone.set()
 
 
 def _how(code: int | None) -> str:
     if code is None:
-        return "it closed its output"
-    if code > 128:
+        return "it closed its input or output"
+    if code > 128 or code < 0:
         with contextlib.suppress(ValueError):
-            return f"it was killed by {signal.Signals(code - 128).name}"
+            return f"it was killed by {signal.Signals(-code if code < 0 else code - 128).name}"
     return f"it ended with code {code}"
 
 
 def _shown(line: bytes) -> str:
     """Return a line as it can stand on a terminal and in an entry: one line, nothing in it that is not shown."""
-    text = line.rstrip(b"\r")[: 4 * 1000].decode("utf-8", "backslashreplace")
+    text = line.rstrip(b"\r")[:LONGEST_COMPLAINT].decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-T = TypeVar("T")
+class _Asked:
+    """An answer to come. It is asked for when it is awaited: what nobody waits for any more was never begun."""
+
+    def __init__(self, ask: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
+        self._ask = ask
+        self._arguments = arguments
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Ask, and wait for the answer."""
+        return self._ask(*self._arguments).__await__()
 
 
 class ExternalMind(Agent):
@@ -301,57 +323,62 @@ class ExternalMind(Agent):
             self._process.end()
             self._process = None
 
-    async def manifest(self) -> Manifest:  # type: ignore[override]  # methods may be async
-        """Return what the command says it is; ``exec`` and nothing else where it excuses itself."""
-        reply = await self._ask(ManifestDuty(member=self._name))
-        return Manifest(agent=self.kind) if reply.excuse is not None else _typed(Manifest, reply.given)
+    def manifest(self) -> Any:
+        """Ask who the command says it is; ``exec`` and nothing else where it excuses itself."""
+        return _Asked(self._answer, ManifestDuty(member=self._name), Manifest(agent=self.kind))
 
-    async def nominate(self) -> Sequence[str]:  # type: ignore[override]  # methods may be async
-        """Return the terms that the command adds; none where it excuses itself."""
-        reply = await self._ask(NominateDuty(member=self._name))
-        return () if reply.excuse is not None else _typed(list, reply.given)
+    def nominate(self) -> Any:
+        """Ask for terms to add; none where the command excuses itself."""
+        return _Asked(self._answer, NominateDuty(member=self._name), [])
 
-    async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation]:
+    def interpret(self, duty: InterpretDuty) -> Any:
         """Ask what the terms mean."""
-        return await self._answer(duty)
+        return _Asked(self._answer, duty)
 
-    async def read(self, duty: ReadDuty) -> Readings:
+    def read(self, duty: ReadDuty) -> Any:
         """Ask for a judgement of others' cases and meanings."""
-        return await self._answer(duty)
+        return _Asked(self._answer, duty)
 
-    async def settle(self, duty: SettleDuty) -> dict[str, Settlement]:
+    def settle(self, duty: SettleDuty) -> Any:
         """Ask how the terms are settled."""
-        return await self._answer(duty)
+        return _Asked(self._answer, duty)
 
-    async def quote(self, duty: QuoteDuty) -> dict[str, list[Value]]:
+    def quote(self, duty: QuoteDuty) -> Any:
         """Ask which values are allowed."""
-        return await self._answer(duty)
+        return _Asked(self._answer, duty)
 
-    async def propose(self, duty: ProposeDuty) -> Proposed:
+    def propose(self, duty: ProposeDuty) -> Any:
         """Ask for an option."""
-        return await self._answer(duty)
+        return _Asked(self._answer, duty)
 
-    async def score(self, duty: ScoreDuty) -> Scored:
+    def score(self, duty: ScoreDuty) -> Any:
         """Ask for a ballot."""
-        return await self._answer(duty)
+        return _Asked(self._answer, duty)
 
-    async def improve(self, duty: ImproveDuty) -> Option | None:
+    def improve(self, duty: ImproveDuty) -> Any:
         """Ask for something better, or a pass."""
-        return await self._answer(duty)
+        return _Asked(self._answer, duty)
 
-    async def ratify(self, duty: RatifyDuty) -> Ratified:
+    def ratify(self, duty: RatifyDuty) -> Any:
         """Ask whether the outcome is signed."""
-        return await self._answer(duty)
+        return _Asked(self._answer, duty)
 
-    async def perform(self, duty: PerformDuty, watch: Watch) -> Performed:
+    def perform(self, duty: PerformDuty, watch: Watch) -> Any:
         """Ask what is to be said about promises."""
-        return await self._answer(duty)
+        return _Asked(self._answer, duty)
 
-    async def _answer(self, duty: Duty) -> Any:
+    async def _answer(self, duty: Duty, otherwise: Any = None) -> Any:
+        """Return the answer to *duty*, with its cost; raise `NoAnswer` for an excuse.
+
+        Where *otherwise* is given, the question is one of those before the first duty: that is returned for an excuse,
+        and no entry carries the cost.
+        """
         reply = await self._ask(duty)
-        if reply.excuse is not None:
+        if reply.excuse is None:
+            return reply.answer() if otherwise is None else reply.given
+        if otherwise is None:
             raise NoAnswer(reply.excuse)
-        return reply.answer()
+        return otherwise
 
     async def _ask(self, duty: Duty) -> Reply:
         """Return the command's reply to *duty*; raise `NoAnswer` with what it did instead."""
@@ -419,8 +446,3 @@ class ExternalMind(Agent):
     def _with_words(self, why: str) -> str:
         words = "" if self._process is None else self._process.last_words
         return f"{why}; last on stderr: {words}" if words else why
-
-
-def _typed(kind: type[T], given: Any) -> T:
-    assert isinstance(given, kind)
-    return given

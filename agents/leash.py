@@ -1,18 +1,20 @@
 """What stands between a peer and a command of a user's, so that nothing of the command outlives the peer.
 
-Run by path, not imported: it uses the standard library only and starts in milliseconds. It leads a process group that
-holds the command and all that the command starts. When the other end of the pipe that it is given closes, however its
-holder ended, the whole group is killed. When the command ends first it ends with the same code, 128 and the signal
-where that was one.
+Run by path, not imported: it uses the standard library only and starts in milliseconds. The command leads a process
+group that holds all that it starts. When the other end of the pipe that this is given closes, however its holder
+ended, or when the command ends, the whole group is killed. Its exit code is the command's, or 128 and the signal that
+ended it.
 
 Usage: ``leash.py PIPE_FD COMMAND…``
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
 CANNOT_START = 127
 
@@ -21,22 +23,46 @@ def main() -> int:
     """Run the command until it ends or the pipe closes; return its code."""
     pipe, *command = sys.argv[1:]
     try:
-        process = subprocess.Popen(command)
+        process = subprocess.Popen(command, process_group=0, preexec_fn=_die_with(os.getpid()))  # noqa: PLW1509
     except (OSError, ValueError) as error:
         print(f"cannot start {command[0]}: {error}", file=sys.stderr)
         return CANNOT_START
     # The command's own ends of these count: were they open here too, its closing them would not show.
     for inherited in range(3):
         os.close(inherited)
-    threading.Thread(target=_watch, args=(int(pipe),), daemon=True).start()
+    threading.Thread(target=_watch, args=(int(pipe), process.pid), daemon=True).start()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # Until it is reaped, its group's number is its own.
+    _kill(process.pid)
     code = process.wait()
     return 128 - code if code < 0 else code
 
 
-def _watch(pipe: int) -> None:
+def _die_with(leash: int) -> Callable[[], None]:
+    """Return what lets Linux end the command with this process, were that itself killed."""
+    if sys.platform != "linux":
+        return lambda: None
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+
+    def die_with() -> None:
+        parent_death_signal = 1
+        prctl(parent_death_signal, signal.SIGKILL)
+        if os.getppid() != leash:
+            os._exit(CANNOT_START)
+
+    return die_with
+
+
+def _watch(pipe: int, group: int) -> None:
     while os.read(pipe, 1):
         pass
-    os.killpg(0, signal.SIGKILL)
+    _kill(group)
+
+
+def _kill(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
 
 
 if __name__ == "__main__":

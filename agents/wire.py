@@ -350,7 +350,7 @@ def schema() -> dict[str, Any]:
 
     ``$defs`` has one form of each for every act: ``ScoreDuty`` and ``ScoreReply``, and so on.
     """
-    number = (Annotated[int, Field(ge=1, le=LARGEST_INTEGER)], ...)
+    number: Any = (Annotated[int, Field(ge=1, le=LARGEST_INTEGER)], ...)
     duties = [create_model(duty.__name__, __base__=duty, __doc__=duty.__doc__, id=number) for duty in DUTIES.values()]
     replies = [
         create_model(
@@ -388,5 +388,15 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The lines between a peer and a command (agent: exec)",
         "oneOf": [{"$ref": "#/$defs/Duty"}, {"$ref": "#/$defs/Reply"}],
-        "$defs": defs,
+        "$defs": _closed(defs),
     }
+
+
+def _closed(form: Any) -> Any:
+    """Return *form* with what its key patterns do not name refused, as it is here."""
+    if isinstance(form, list):
+        return [_closed(item) for item in form]
+    if not isinstance(form, dict):
+        return form
+    closed = {key: _closed(item) for key, item in form.items()}
+    return closed | {"additionalProperties": False} if "patternProperties" in closed else closed

@@ -12,22 +12,29 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from agents.agent import Agent
+from agents.external import Exec, ExternalMind
 from agents.script import Script
 from agents.scripted import Scripted
 from agents.utility import Utility, UtilityMind
 from protocols.message import Key, Message, Name, Text
+from swarm.errors import BadInput
 from swarm.files import Document, load, validate
 from swarm.loading import instantiate
+from swarm.mandate import Mandate, Mandated
 
 _CLASS = r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"
 
 
 class Seated(Message):
-    """What every member has: its name in the room, the role it speaks in, and its key where others run it."""
+    """What every member has: its name in the room, the role it speaks in, and its key where others run it.
+
+    Its ``mandate`` bounds what its peer signs, whichever mind it has; like that it stays with the member.
+    """
 
     name: Name
     role: Text | None = None
     key: Key | None = None
+    mandate: Mandate | None = None
 
 
 class ScriptedMember(Seated, Script):
@@ -40,6 +47,12 @@ class UtilityMember(Seated, Utility):
     """A member that weighs offers by its own points."""
 
     agent: Literal["utility"]
+
+
+class ExecMember(Seated, Exec):
+    """A member whose mind is a command of the user's, in any language; left out, its folder is the scenario file's."""
+
+    agent: Literal["exec"]
 
 
 class CustomMember(Seated):
@@ -55,11 +68,11 @@ class CustomMember(Seated):
     def _known_kind(cls, value: Any) -> Any:
         agent = value.get("agent") if isinstance(value, dict) else None
         if not isinstance(agent, str) or re.fullmatch(_CLASS, agent) is None:
-            raise ValueError(f"agent: expected scripted, utility or package.module:Class, found {agent!r}")
+            raise ValueError(f"agent: expected scripted, utility, exec or package.module:Class, found {agent!r}")
         return value
 
 
-_KINDS = {"scripted": "ScriptedMember", "utility": "UtilityMember"}
+_KINDS = {"scripted": "ScriptedMember", "utility": "UtilityMember", "exec": "ExecMember"}
 
 
 def _kind(member: Any) -> str:
@@ -71,6 +84,7 @@ def _kind(member: Any) -> str:
 Member = Annotated[
     Annotated[ScriptedMember, Tag("ScriptedMember")]
     | Annotated[UtilityMember, Tag("UtilityMember")]
+    | Annotated[ExecMember, Tag("ExecMember")]
     | Annotated[CustomMember, Tag("CustomMember")],
     Discriminator(_kind),
 ]
@@ -119,11 +133,28 @@ def agent_config(member: Any) -> dict[str, Any]:
 
 
 def make_agent(config: Mapping[str, Any]) -> Agent:
-    """Return the mind that *config* (see `agent_config`) describes; raises `BadInput` if its class cannot be had."""
+    """Return the mind that *config* (see `agent_config`) describes, under its mandate if it has one.
+
+    Raises `BadInput` if its class cannot be had, or its command cannot be run.
+    """
+    mind, mandate = _make_mind(config), config.get("mandate")
+    return mind if mandate is None else Mandated(mind, Mandate.model_validate(mandate))
+
+
+def _make_mind(config: Mapping[str, Any]) -> Agent:
     kind = _kind(dict(config))
-    private = {key: value for key, value in config.items() if key not in ("name", "role", "key", "agent")}
+    private = {key: value for key, value in config.items() if key not in ("name", "role", "key", "agent", "mandate")}
     if kind == "ScriptedMember":
         return Scripted(Script.model_validate(private))
     if kind == "UtilityMember":
         return UtilityMind(Utility.model_validate(private))
+    if kind == "ExecMember":
+        return _external(Exec.model_validate(private), str(config["name"]))
     return instantiate(str(config["agent"]), private.get("args", {}), private.get("folder"))
+
+
+def _external(config: Exec, name: str) -> ExternalMind:
+    problem = config.problem()
+    if problem is not None:
+        raise BadInput(f"agent exec of {name}: {problem[0]}: {problem[1]}")
+    return ExternalMind(config, name)

@@ -1,8 +1,9 @@
 """Asking a mind: one duty in, one body to say out, checked by the same rules that everybody applies to it.
 
-An agent that raises, takes too long or answers outside the model yields an `Excused` with the reason; its peer says
-that, and the others go on. A mind of the user's runs in threads of its own, on copies of what it is asked, so that
-whatever it does its peer goes on keeping time.
+An agent that raises, takes too long or answers outside the model or its mandate yields an `Excused` with the reason;
+its peer says that, and the others go on. Who has answered and may do better is asked once more: `Unfit`. A mind of the
+user's runs in threads of its own, on copies of what it is asked, so that whatever it does its peer goes on keeping
+time.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 from pydantic import ValidationError
@@ -51,6 +53,7 @@ from protocols.message import Message
 from protocols.messages import Join, Manifest
 from protocols.room import Room
 from swarm.identity import Identity
+from swarm.mandate import Breach, Mandate, breach
 from swarm.sealing import open_box, seal
 
 _log = logging.getLogger(__name__)
@@ -69,6 +72,24 @@ class Excused(Exception):
         """Keep *because* as it can stand in an entry: cut, and nothing in it that has no UTF-8 form."""
         text = because[:LONGEST_REASON].encode("utf-8", "backslashreplace").decode()
         super().__init__(text or "no reason given")
+
+
+class Unfit(Excused):
+    """The mind has answered, and its answer is outside the model: `problem` is what it is told when asked again."""
+
+    def __init__(self, because: str, problem: str | None = None) -> None:
+        """Keep *because* for the record, and *problem*, which defaults to the same, for the mind."""
+        super().__init__(because)
+        self.problem = problem or str(self)
+
+
+class Overstepped(Unfit):
+    """The mind's answer is outside its mandate."""
+
+    @classmethod
+    def by(cls, found: Breach) -> "Overstepped":
+        """Return the error for a breach of the mandate: the record does not learn what the mind is told."""
+        return cls(found.public, found.private)
 
 
 class Mind:
@@ -101,12 +122,12 @@ class Mind:
 
     async def _apart(self, method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         if inspect.iscoroutinefunction(method):
-            answer = method(*arguments)
+            contained = _contained(lambda: method(*arguments))
         else:
             answer = await _in_thread(lambda: method(*arguments))
-        if not inspect.isawaitable(answer):
-            return answer
-        contained = _contained(answer)
+            if not inspect.isawaitable(answer):
+                return answer
+            contained = _contained(lambda: answer)
         try:
             loop = await self._own_loop()
             return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(contained, loop))
@@ -145,9 +166,10 @@ class _Broke(Exception):
     """What an agent raised that is no ``Exception``, made harmless: an exit, an interrupt, a cancellation."""
 
 
-async def _contained(answer: Awaitable[Any]) -> Any:
+async def _contained(ask: Callable[[], Awaitable[Any]]) -> Any:
+    """Await what *ask* returns; it is called only here, so that what is cancelled before has not begun."""
     try:
-        return await answer
+        return await ask()
     except (Exception, GeneratorExit):
         raise
     except BaseException as error:
@@ -217,8 +239,11 @@ async def join(mind: Mind, duty: JoinDuty, timeout_s: float) -> dict[str, Any]:
     return {name: value for name, value in said.plain().items() if value != []}
 
 
-def compose(duty: Duty, answer: Any, room: Room, identity: Identity) -> dict[str, Any]:
-    """Return the body that says *answer*, sealed where the step seals; raise `Excused` if it is not valid."""
+def compose(duty: Duty, answer: Any, room: Room, identity: Identity, mandate: Mandate | None = None) -> dict[str, Any]:
+    """Return the body that says *answer*, sealed where the step seals.
+
+    Raises `Unfit` if it is not valid, `Overstepped` if *mandate* does not allow what would be signed.
+    """
     if room.step is None or room.step.id != duty.step:
         raise Excused(f"{duty.step} is not open any more")
     try:
@@ -228,15 +253,29 @@ def compose(duty: Duty, answer: Any, room: Room, identity: Identity) -> dict[str
         room.check(duty.member, plain if sealed else said)
         if not sealed:
             parse_body(plain)
+        if mandate is not None:
+            hold_to(mandate, duty, plain, room, secret)
+        if not sealed:
             return plain
         hidden = seal(identity, room.setting.room, duty.step or "", plain, secret)
+    except Overstepped:
+        raise
     except Refused as refused:
-        raise Excused(f"its answer to {duty.act} is not valid: {refused.why}") from None
+        raise Unfit(f"its answer to {duty.act} is not valid: {refused.why}") from None
     except ValidationError as error:
-        raise Excused(f"its answer to {duty.act} is not valid: {first_problem(error)}") from None
+        raise Unfit(f"its answer to {duty.act} is not valid: {first_problem(error)}") from None
     except Exception as error:
-        raise Excused(f"its answer to {duty.act} is not valid: {_named(error)}") from error
+        raise Unfit(f"its answer to {duty.act} is not valid: {_named(error)}") from error
     return {"kind": "seal", "step": duty.step, "digest": hidden.digest, "box": hidden.box}
+
+
+def hold_to(
+    mandate: Mandate, duty: Duty, plain: dict[str, Any], room: Room, secret: dict[str, Any] | None = None
+) -> None:
+    """Raise `Overstepped` if *mandate* does not allow *plain* in answer to *duty*, with the reserve in *secret*."""
+    found = breach(mandate, duty, plain, room, reserve=(secret or {}).get("reserve"))
+    if found is not None:
+        raise Overstepped.by(found)
 
 
 def _said(duty: Duty, answer: Any, room: Room, identity: Identity) -> tuple[Any, dict[str, Any] | None]:
@@ -296,17 +335,28 @@ def costed(answer: Any) -> tuple[Any, dict[str, Any] | None]:
     return (answer.answer, answer.cost() or None) if isinstance(answer, Costed) else (answer, None)
 
 
+def added(cost: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return the cost of two calls as that of one: counts and seconds summed, the model that of the last."""
+    try:
+        counts = {name: cost.get(name, 0) + more[name] for name in more.keys() - {"seconds", "model"}}
+        seconds = [Decimal(each["seconds"]) for each in (cost, more) if "seconds" in each]
+        texts = {"seconds": format(sum(seconds, Decimal()), "f")} if seconds else {}
+    except (ArithmeticError, TypeError, ValueError):
+        return more  # What is no cost is refused where it is said.
+    return cost | more | counts | texts
+
+
 def acts_of(answer: Any) -> Performed:
-    """Return what the agent wants to say about promises; raise `Excused` if it is not that."""
+    """Return what the agent wants to say about promises; raise `Unfit` if it is not that."""
     if not isinstance(answer, Performed) or not isinstance(answer.acts, list | tuple):
-        raise Excused(f"its answer to perform is not a Performed with a list of acts, but {type(answer).__name__}")
+        raise Unfit(f"its answer to perform is not a Performed with a list of acts, but {type(answer).__name__}")
     for act in answer.acts:
         if not isinstance(act, COMMITMENT_BODIES):
-            raise Excused(f"its answer to perform holds a {type(act).__name__}, which is no act on promises")
+            raise Unfit(f"its answer to perform holds a {type(act).__name__}, which is no act on promises")
         try:
             parse_body(act.plain())
         except Exception as error:
-            raise Excused(f"its answer to perform is not valid: {_named(error)}") from error
+            raise Unfit(f"its answer to perform is not valid: {_named(error)}") from error
     if answer.again_in is not None and type(answer.again_in) is not int:
-        raise Excused("its answer to perform asks to be asked again in something other than whole microseconds")
+        raise Unfit("its answer to perform asks to be asked again in something other than whole microseconds")
     return answer

@@ -6,7 +6,7 @@ goes to that member's process alone.
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +25,8 @@ from protocols.messages import Agenda, Authority, Rehearsal, RoomOpen, RosterEnt
 from protocols.room import Room
 from swarm.errors import BadInput
 from swarm.files import Document, load, validate
-from swarm.members import CustomMember, Member, ScriptedMember, UtilityMember
+from swarm.mandate import Breach, Mandate, offer_breach, promise_breach, reserve_breach
+from swarm.members import CustomMember, ExecMember, Member, ScriptedMember, UtilityMember
 from swarm.names import check_names
 
 MOST_VALUES = 1000
@@ -143,21 +144,24 @@ class Scenario(Message):
 def read_scenario(source: str | os.PathLike[str] | Mapping[str, Any] | Document) -> Scenario:
     """Return the scenario at a path or in plain data; raise `BadInput` with place, reason and what is valid.
 
-    Beyond its form, everything is checked that can be known before the room opens: that it would open, and that every
-    option a script proposes would be taken.
+    Beyond its form, everything is checked that can be known before the room opens: that it would open, that every
+    option a script proposes would be taken, and that no member's part contradicts its own mandate.
     """
     document = load(source)
     scenario = validate(Scenario, document)
     _check_members(scenario, document)
     _check_options(scenario, document, _trial(scenario, document))
+    _check_mandates(scenario, document)
     return scenario.model_copy(update={"members": [_settled(member, document.source) for member in scenario.members]})
 
 
 def _settled(member: Any, source: str) -> Any:
-    """Return *member* with the folder of its class filled in, so that its own process finds it too."""
+    """Return *member* with the folder of its class or command filled in, so that its own process finds it too."""
+    folder = Path(source).resolve().parent if Path(source).is_file() else Path.cwd()
+    if isinstance(member, ExecMember):
+        return member.model_copy(update={"folder": str(folder / (member.folder or ""))})
     if not isinstance(member, CustomMember) or member.folder is not None:
         return member
-    folder = Path(source).resolve().parent if Path(source).is_file() else Path.cwd()
     return member.model_copy(update={"folder": str(folder)})
 
 
@@ -229,12 +233,70 @@ def _check_options(scenario: Scenario, document: Document, room: Room) -> None:
     for place, member in enumerate(scenario.members):
         if not isinstance(member, ScriptedMember):
             continue
-        options: list[tuple[tuple[str | int, ...], Option]] = []
-        if member.proposes is not None:
-            options.append((("members", place, "proposes"), member.proposes))
-        options += [(("members", place, "improves", i), option) for i, option in enumerate(member.improves)]
-        for path, option in options:
+        for path, option in _scripted_options(member, place):
             try:
                 complete(option, member.name, opening, {}, room.tracker, 0)
             except Refused as refused:
                 raise document.error(path, f"{option.title!r}: {refused.why}") from None
+
+
+def _scripted_options(member: ScriptedMember, place: int) -> list[tuple[tuple[str | int, ...], Option]]:
+    """Return every option of the script of the member at *place*, with where it stands."""
+    first = [] if member.proposes is None else [(("members", place, "proposes"), member.proposes)]
+    return [*first, *((("members", place, "improves", i), option) for i, option in enumerate(member.improves))]
+
+
+def _check_mandates(scenario: Scenario, document: Document) -> None:
+    """Check that each mandate speaks of this room, leaves something to say, and allows what the member's part says."""
+    for place, member in enumerate(scenario.members):
+        if member.mandate is None:
+            continue
+        mandate, path = member.mandate, ("members", place, "mandate")
+        _known_to_room(mandate, scenario, document, path)
+        found = promise_breach(mandate, member.name, scenario.promises)
+        if found is not None:
+            raise document.error((*path, "promises"), f"the room's promises are {found.private}")
+        for said, problem in _own_answers(member, place, scenario):
+            if problem is not None:
+                raise document.error(said, problem.private)
+
+
+def _known_to_room(mandate: Mandate, scenario: Scenario, document: Document, path: tuple[str | int, ...]) -> None:
+    promises = mandate.promises
+    named: list[tuple[tuple[str, ...], Sequence[str], Collection[str], str]] = [
+        (("offers",), list(mandate.offers), scenario.issues, "issue"),
+        (("promises", "never_debtor_of"), promises.never_debtor_of if promises else (), scenario.events, "event"),
+        (("terms",), mandate.terms, ["task", *scenario.terms], "term"),
+    ]
+    for where, names, known, kind in named:
+        for index, name in enumerate(names):
+            if name not in known:
+                below = name if where == ("offers",) else index
+                text = f"{name!r} is no {kind} of this room; valid: {', '.join(known) or 'none'}"
+                raise document.error((*path, *where, below), text)
+    for issue, allowed in mandate.offers.items():
+        values = scenario.issues[issue].values
+        texts = [str(value) for value in values]
+        for value in allowed if isinstance(allowed, list) else ():
+            if str(value) not in texts:
+                text = f"{str(value)!r} is not one of {', '.join(texts)}"
+                raise document.error((*path, "offers", issue), text)
+        if all(offer_breach(mandate, {issue: [value]}) is not None for value in values):
+            text = f"allows no value of {issue}; the room's are {', '.join(texts)}"
+            raise document.error((*path, "offers", issue), text)
+
+
+def _own_answers(member: Any, place: int, scenario: Scenario) -> Iterator[tuple[tuple[str | int, ...], Breach | None]]:
+    """Yield what a member's part says beforehand, with what its mandate has against it."""
+    mandate, here = member.mandate, ("members", place)
+    if isinstance(member, ScriptedMember):
+        for path, option in _scripted_options(member, place):
+            offer = {issue: [value] for issue, value in option.offer.items()}
+            yield path, offer_breach(mandate, offer)
+            owed = [terms.id for terms in scenario.promises if terms.debtor == member.name]
+            yield path, promise_breach(mandate, member.name, option.commitments, scenario.promises, owed)
+        for issue, values in member.quotes.items():
+            yield (*here, "quotes", issue), offer_breach(mandate, {issue: values})
+    proposes = isinstance(member, UtilityMember) or (isinstance(member, ScriptedMember) and member.proposes)
+    if proposes and "concord" in scenario.agenda:
+        yield (*here, "reserve"), reserve_breach(mandate, member.reserve)

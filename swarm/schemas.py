@@ -1,4 +1,4 @@
-"""The kinds of file that people write, how to tell them apart, and the JSON Schema of each."""
+"""The kinds of file that people write, how to tell them apart, and the JSON Schema of each and of a command's lines."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from protocols.message import DECIMAL_PATTERN
 from swarm.errors import BadInput
 from swarm.files import Document
 
-KINDS = ("scenario", "agent", "table", "history", "ledger")
+KINDS = ("scenario", "agent", "table", "history", "ledger", "duty")
 
 LEDGER_SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -88,6 +88,10 @@ def schema_of(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of one kind of file; raise `BadInput` for another word."""
     if kind == "ledger":
         return LEDGER_SCHEMA
+    if kind == "duty":
+        from agents import wire
+
+        return wire.schema()
     if kind == "agent":
         return _agent_schema()
     schema: dict[str, Any] = _as_written(_model(kind).model_json_schema(by_alias=True))

@@ -2,7 +2,9 @@
 
 Everything it knows it reads off the replica, so a seat that starts again finds only what is still owed. Promise,
 reveal, close, witness and tick need no mind; all else is asked of the agent, with the step's deadline as the limit.
-What is past its deadline is not said any more: ticks let the log's time pass it.
+An answer that is not valid, or outside the member's mandate, is sent back to the mind once, while there is time; then
+the peer excuses its member, and at ratification declines. What is past its deadline is not said any more: ticks let
+the log's time pass it.
 """
 
 import asyncio
@@ -13,14 +15,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agents.agent import Agent
+from agents.agent import Agent, Performed
 from protocols.canonical import canonical
+from protocols.concord.messages import Ratify
 from protocols.duties import (
     CloseDuty,
     Duty,
     JoinDuty,
     PerformDuty,
     PromiseDuty,
+    RatifyDuty,
     RevealDuty,
     TickDuty,
     WitnessDuty,
@@ -30,7 +34,8 @@ from protocols.messages import VERSIONS
 from protocols.sealed import SealedRound
 from swarm.errors import BadEntry, SwarmError, TooLarge
 from swarm.identity import Identity
-from swarm.minds import Excused, Mind, acts_of, compose, costed, join
+from swarm.mandate import Mandated
+from swarm.minds import Excused, Mind, Overstepped, Unfit, acts_of, added, compose, costed, hold_to, join
 from swarm.outbox import Outbox
 from swarm.replica import Replica
 from swarm.sealing import open_box
@@ -72,7 +77,10 @@ class _Answer:
 
 
 class Seat:
-    """The member *name* in the replica's room, with its key and its mind."""
+    """The member that holds the key *identity* in the replica's room, with its mind, and its mandate if it has one.
+
+    An *agent* under a mandate comes as a `swarm.mandate.Mandated`.
+    """
 
     def __init__(
         self,
@@ -89,8 +97,8 @@ class Seat:
             raise SwarmError(f"the key {identity.public} is no member's of {replica.name}")
         self._name = name
         self._identity = identity
-        self._agent = agent
-        self._mind = Mind(agent)
+        mind, self._mandate = Mandated.apart(agent)
+        self._mind = Mind(mind)
         self._replica = replica
         self._clock = clock
         self._speaker = Speaker(identity, replica, outbox, clock, patience_s=patience_s)
@@ -98,10 +106,11 @@ class Seat:
         self._answers: dict[str, _Answer] = {}
         self._costs: dict[str, dict[str, Any]] = {}
         self._overdue: str | None = None
-        self._performing: asyncio.Task[Any] | None = None
+        self._performing: asyncio.Task[tuple[Performed, dict[str, Any] | None]] | None = None
         self._performed_at = -1
         self._perform_again: Instant | None = None
         self._complaint = ""
+        self._explained: str | None = None
         self._acted: dict[bytes, Instant] = {}
         self._tick_not_before: Instant = 0
         self._idle_ticks: list[Instant] = []
@@ -143,7 +152,10 @@ class Seat:
     async def _wait(self, seen: int, timer: Instant | None) -> None:
         changed = asyncio.ensure_future(self._replica.changed(seen))
         # Whatever a mind still answers to a step that is overdue, it is not what to wait for.
-        waiting = {changed, *(task for step, task in self._thinking.items() if step != self._overdue)}
+        waiting: set[asyncio.Future[Any]] = {
+            changed,
+            *(task for step, task in self._thinking.items() if step != self._overdue),
+        }
         if self._performing is not None:
             waiting.add(self._performing)
         left_s = LONGEST_WAIT_S if timer is None else max(0.0, (timer - self._speaker.now()) / SECOND)
@@ -164,7 +176,8 @@ class Seat:
             return None
         answer = self._answers.get(duty.step)
         if answer is None:
-            body = self._by_itself(duty) or await self._think(duty)
+            body = self._by_itself(duty)
+            body = await self._think(duty) if body is None else self._held(duty, body)
             if body is None:
                 return None
             answer = self._answers[duty.step] = _Answer(body, self._costs.pop(duty.step, None))
@@ -214,6 +227,19 @@ class Seat:
         because = f"unsupported_rules: {', '.join(f'{n} {wanted[n]}' for n in unknown)}"
         return {"kind": "room.decline", "step": duty.step, "because": because}
 
+    def _held(self, duty: Duty, body: dict[str, Any]) -> dict[str, Any]:
+        """Return *body*, or what is said in its place if the member's mandate does not allow it."""
+        try:
+            self._hold(duty, body)
+        except Overstepped as overstepped:
+            return _instead(duty, overstepped)
+        return body
+
+    def _hold(self, duty: Duty, body: dict[str, Any]) -> None:
+        """Raise `Overstepped` if the member's mandate does not allow *body*, said in answer to *duty*."""
+        if self._mandate is not None:
+            hold_to(self._mandate, duty, body, self._replica.room)
+
     def _reveal(self, duty: RevealDuty) -> dict[str, Any]:
         round_ = self._round(duty.sealed_step)
         seal, box = round_.seals[self._name], round_.boxes[self._name]
@@ -250,14 +276,32 @@ class Seat:
     async def _answer(self, duty: Duty) -> dict[str, Any]:
         try:
             if isinstance(duty, JoinDuty):
-                return await join(self._mind, duty, self._time_left(duty))
-            answer, cost = costed(await self._mind.ask(duty.act, self._time_left(duty), duty))
-            if cost is not None and duty.step is not None:
-                self._costs[duty.step] = cost
-            return compose(duty, answer, self._replica.room, self._identity)
+                return self._held(duty, await join(self._mind, duty, self._time_left(duty)))
+            return await self._considered(duty)
         except Excused as excuse:
-            kind = "room.decline" if isinstance(duty, JoinDuty) else "room.excuse"
-            return _excuse(duty, str(excuse)) | {"kind": kind}
+            return _instead(duty, excuse)
+
+    async def _considered(self, duty: Duty) -> dict[str, Any]:
+        """Return what the mind answers to *duty*: at once, or on being told what was wrong; else raise `Excused`."""
+        try:
+            return await self._asked(duty)
+        except Unfit as unfit:
+            first = unfit
+        if self._time_left(duty) <= 0:
+            raise first
+        try:
+            return await self._asked(duty.model_copy(update={"problem": first.problem}))
+        except Unfit:
+            raise
+        except Excused as second:
+            # What the first answer was is the reason; that no second one came is only added to it.
+            raise type(first)(f"{first}; asked again: {second}") from None
+
+    async def _asked(self, duty: Duty) -> dict[str, Any]:
+        answer, cost = costed(await self._mind.ask(duty.act, self._time_left(duty), duty))
+        if cost is not None and duty.step is not None:
+            self._costs[duty.step] = added(self._costs.get(duty.step, {}), cost)
+        return compose(duty, answer, self._replica.room, self._identity, self._mandate)
 
     def _time_left(self, duty: Duty) -> float:
         assert duty.deadline is not None
@@ -272,27 +316,51 @@ class Seat:
             if not task.done():
                 return None
             self._performing = None
-            await self._act(task)
+            await self._act(duty, task)
         due = self._perform_again is not None and self._speaker.now() >= self._perform_again
         if self._performed_at != self._replica.version or due:
             self._performed_at, self._perform_again = self._replica.version, None
             now = [d for d in self._replica.room.duties(self._name) if isinstance(d, PerformDuty)]
             if not now:
                 return None
-            self._performing = asyncio.create_task(self._mind.ask("perform", PERFORM_TIMEOUT_S, now[0], self))
+            self._performing = asyncio.create_task(self._performed(now[0]))
             await asyncio.sleep(0)
             if self._performing.done():
                 return await self._perform(now[0])
         return self._perform_again
 
-    async def _act(self, task: "asyncio.Task[Any]") -> None:
+    async def _performed(self, duty: PerformDuty) -> tuple[Performed, dict[str, Any] | None]:
+        """Return what the mind wants to say about promises, and what asking took; sent back once as at a step."""
+        cost: dict[str, Any] = {}
+
+        async def ask(asked: PerformDuty) -> Performed:
+            answer, took = costed(await self._mind.ask("perform", PERFORM_TIMEOUT_S, asked, self))
+            cost.update(added(cost, took or {}))
+            return acts_of(answer)
+
+        performed: Performed | None = None
         try:
-            answer, cost = costed(task.result())
-            performed = acts_of(answer)
+            performed = await ask(duty)
+            for act in performed.acts:
+                self._hold(duty, act.plain())
+        except Unfit as unfit:
+            try:
+                # The duty comes back with every change in the room; the same mistake is not explained each time.
+                if unfit.problem != self._explained:
+                    self._explained = unfit.problem
+                    performed = await ask(duty.model_copy(update={"problem": unfit.problem}))
+            except Excused as second:
+                self._complain(str(second))
+            if performed is None:
+                raise
+        return performed, cost or None
+
+    async def _act(self, duty: PerformDuty, task: "asyncio.Task[tuple[Performed, dict[str, Any] | None]]") -> None:
+        """Say what came of *task*, act by act; one that is outside the mandate is left out, and the others are said."""
+        try:
+            performed, cost = task.result()
         except Excused as excuse:
-            if str(excuse) != self._complaint:
-                self._complaint = str(excuse)
-                _log.warning("%s: %s", self._name, excuse)
+            self._complain(str(excuse))
             return
         now = self._speaker.now()
         if performed.again_in is not None:
@@ -300,6 +368,11 @@ class Seat:
         said_before = dict(self._acted)
         for act in performed.acts:
             body = act.plain()
+            try:
+                self._hold(duty, body)
+            except Overstepped as overstepped:
+                self._complain(overstepped.problem)
+                continue
             key = canonical(body)
             # Answering a report twice can only be refused.
             if key in said_before and body["kind"] in ("event.confirm", "event.dispute"):
@@ -314,6 +387,11 @@ class Seat:
                 cost = None
             except (ValueError, TooLarge) as error:
                 _log.warning("%s: an act on promises cannot be said: %s", self._name, error)
+
+    def _complain(self, text: str) -> None:
+        if text != self._complaint:
+            self._complaint = text
+            _log.warning("%s: %s", self._name, text)
 
     def elapsed(self, condition: str) -> Duration | None:
         """Answer `agents.agent.Watch` from the room and the log's clock, whichever thread the mind asks from."""
@@ -351,6 +429,16 @@ class Seat:
         await self._speaker.say({"kind": "room.tick"})
         self._tick_not_before = self._speaker.now() + TICK_AGAIN
         return self._tick_not_before
+
+
+def _instead(duty: Duty, excuse: Excused) -> dict[str, Any]:
+    """Return what is said in place of an answer that there is not, or that may not be given."""
+    if isinstance(duty, JoinDuty):
+        return _excuse(duty, str(excuse)) | {"kind": "room.decline"}
+    if isinstance(duty, RatifyDuty) and isinstance(excuse, Overstepped):
+        said = Ratify(step=duty.step or "", outcome=duty.digest, accept=False, because=str(excuse))
+        return said.plain()
+    return _excuse(duty, str(excuse))
 
 
 def _excuse(duty: Duty, because: str) -> dict[str, Any]:

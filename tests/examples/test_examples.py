@@ -39,6 +39,13 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "impasse": {"exit": 1, "reason": "no_eligible_option"},
     "deliberation": {"exit": 0, "lowest": 61},
     "haggling": {"exit": 0, "title": "price 6500"},
+    "exec": {
+        "exit": 0,
+        "title": "Museum on Thursday",
+        "vector": [75, 80, 80],
+        "commitments": {"booking": "satisfied"},
+    },
+    "mandate": {"exit": 0, "title": "12% with same-day support", "vector": [70, 100]},
     "printer": {
         "exit": 0,
         "title": "A laser with one year of service",

@@ -89,7 +89,7 @@ def _read(line: bytes, author: str) -> Invitation:
     if not is_public_key(inner["by"]) or not is_public_key(inner["opener"]):
         raise BadEntry("bad_envelope", "by and opener are public keys")
     if inner["by"] != author or inner["opener"] != author:
-        raise BadEntry("wrong_author", "it is not by the key on whose subject it stands, or to another's room")
+        raise BadEntry("bad_envelope", "it is not by the key on whose subject it stands, or to another's room")
     try:
         signature = base64url.decode(inner["sig"])
     except ValueError:

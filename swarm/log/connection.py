@@ -85,6 +85,16 @@ class _Client(Client):
         except Exception:
             _log.exception("a message on %r could not be handled", subject)
 
+    async def _process_pong(self) -> None:
+        # Whoever waited for it may have given up; the library then sets a result that nobody can take, and that
+        # exception ends its read loop while the connection seems to live on.
+        if self._pongs and self._pongs[0].done():
+            self._pongs.pop(0)
+            self._pongs_received += 1
+            self._pings_outstanding = 0
+        else:
+            await super()._process_pong()
+
     async def _process_err(self, err_msg: str) -> None:
         denied = _DENIED.search(err_msg)
         if denied is not None:

@@ -75,14 +75,35 @@ async def echoes(connection, data=b"hello"):
 
 def test_what_is_replaced_inside_the_client_is_there():
     """A version of nats-py in which one of these is gone would pass us by without a word."""
-    for name in ("_process_msg", "_process_err", "_attempt_reconnect", "_connect_to_server"):
+    for name in ("_process_msg", "_process_pong", "_process_err", "_attempt_reconnect", "_connect_to_server"):
         assert list(inspect.signature(getattr(Client, name)).parameters) == list(
             inspect.signature(getattr(_Client, name)).parameters
         )
     fresh = Client()
-    for name in ("_public_nkey", "_pending", "_pending_data_size", "_transport", "_subs"):
+    for name in ("_public_nkey", "_pending", "_pending_data_size", "_transport", "_subs", "_pongs"):
         assert hasattr(fresh, name)
     assert "_transport.writelines(self._pending" in inspect.getsource(Client._flusher)
+
+
+def test_giving_up_on_a_round_trip_leaves_the_connection_alive(run, caplog):
+    """An answer to whoever no longer waits for it must not end the reading for everybody else."""
+
+    async def scenario():
+        async with Server().serving() as url:
+            connection = await Connection.open(url)
+            for turns in range(6):
+                settling = asyncio.create_task(connection.settle(deadline()))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                settling.cancel()
+                await asyncio.gather(settling, return_exceptions=True)
+            await connection.settle(deadline())
+            assert await echoes(connection)
+            assert len([task for task in asyncio.all_tasks() if "_read_loop" in repr(task)]) == 1
+            await connection.close()
+        assert caplog.records == []
+
+    run(scenario())
 
 
 def test_login_signs_a_nonce_of_the_servers_form(run):

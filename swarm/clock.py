@@ -8,3 +8,8 @@ from protocols.instants import Instant
 def utc_now() -> Instant:
     """Return the machine's clock in microseconds since 1970."""
     return time_ns() // 1000
+
+
+def earlier(a: Instant | None, b: Instant | None) -> Instant | None:
+    """Return the earlier of two instants, None standing for never."""
+    return b if a is None else a if b is None else min(a, b)

@@ -8,15 +8,11 @@ the log's time pass it.
 """
 
 import asyncio
-import concurrent.futures
-import logging
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agents.agent import Agent, Performed
-from protocols.canonical import canonical
+from agents.agent import Agent
 from protocols.concord.messages import Ratify
 from protocols.duties import (
     CloseDuty,
@@ -32,26 +28,20 @@ from protocols.duties import (
 from protocols.instants import SECOND, Duration, Instant
 from protocols.messages import VERSIONS
 from protocols.sealed import SealedRound
+from swarm.clock import earlier
 from swarm.errors import BadEntry, SwarmError, TooLarge
 from swarm.identity import Identity
 from swarm.mandate import Mandated
-from swarm.minds import Excused, Mind, Overstepped, Unfit, acts_of, added, compose, costed, hold_to, join
+from swarm.minds import Excused, Mind, Overstepped, Unfit, added, compose, costed, hold_to, join
 from swarm.outbox import Outbox
+from swarm.performer import Performer
 from swarm.replica import Replica
 from swarm.sealing import open_box
 from swarm.speaker import Speaker
 
-_log = logging.getLogger(__name__)
-
 MARGIN = SECOND
 """How long before a step's deadline a mind's time is up, so that its excuse is still in time; at most a quarter."""
-PERFORM_TIMEOUT_S = 60.0
-ELAPSED_TIMEOUT_S = 5.0
 LONGEST_WAIT_S = 30.0
-SOONEST_AGAIN: Duration = SECOND // 10
-"""How soon a mind is asked about promises again at its own wish."""
-SAME_ACT_AGAIN: Duration = SECOND
-"""How soon the very same act on promises may be said once more: a mind that repeats itself must not become a flood."""
 TICK_AGAIN: Duration = SECOND // 2
 MOST_TRIES = 8
 FIRST_RETRY: Duration = SECOND // 10
@@ -106,23 +96,16 @@ class Seat:
         self._answers: dict[str, _Answer] = {}
         self._costs: dict[str, dict[str, Any]] = {}
         self._overdue: str | None = None
-        self._performing: asyncio.Task[tuple[Performed, dict[str, Any] | None]] | None = None
-        self._performed_at = -1
-        self._perform_again: Instant | None = None
-        self._complaint = ""
-        self._explained: str | None = None
-        self._acted: dict[bytes, Instant] = {}
         self._tick_not_before: Instant = 0
         self._idle_ticks: list[Instant] = []
         self._ticked_at: Instant | None = None
-        self._home: tuple[int, asyncio.AbstractEventLoop] | None = None
 
     async def run(self) -> None:
         """Do what the room asks of this member until the room is over.
 
         Raises `SecondProcess`, `ClockApart`, or a `WireError` when the log stays out of reach or refuses.
         """
-        self._home = threading.get_ident(), asyncio.get_running_loop()
+        performer = Performer(self._name, self._mind, self._mandate, self._replica, self._speaker)
         try:
             await self._speaker.recover()
             while not self._replica.room.over:
@@ -131,15 +114,14 @@ class Seat:
                 self._forget({duty.step for duty in duties})
                 timer, self._overdue = None, None
                 for duty in duties:
-                    timer = _earlier(timer, await self._follow(duty))
+                    timer = earlier(timer, await self._follow(duty, performer))
                     if self._replica.version != seen:
                         break
                 else:
-                    await self._wait(seen, timer)
+                    await self._wait(seen, timer, performer.task)
         finally:
             self._forget(set())
-            if self._performing is not None:
-                self._performing.cancel()
+            performer.close()
             self._mind.close()
 
     def _forget(self, steps: set[str | None]) -> None:
@@ -149,27 +131,27 @@ class Seat:
         for step in [step for step in self._answers if step not in steps]:
             del self._answers[step]
 
-    async def _wait(self, seen: int, timer: Instant | None) -> None:
+    async def _wait(self, seen: int, timer: Instant | None, performing: asyncio.Task[Any] | None) -> None:
         changed = asyncio.ensure_future(self._replica.changed(seen))
         # Whatever a mind still answers to a step that is overdue, it is not what to wait for.
         waiting: set[asyncio.Future[Any]] = {
             changed,
             *(task for step, task in self._thinking.items() if step != self._overdue),
         }
-        if self._performing is not None:
-            waiting.add(self._performing)
+        if performing is not None:
+            waiting.add(performing)
         left_s = LONGEST_WAIT_S if timer is None else max(0.0, (timer - self._speaker.now()) / SECOND)
         try:
             await asyncio.wait(waiting, timeout=min(left_s, LONGEST_WAIT_S), return_when=asyncio.FIRST_COMPLETED)
         finally:
             changed.cancel()
 
-    async def _follow(self, duty: Duty) -> Instant | None:
+    async def _follow(self, duty: Duty, performer: Performer) -> Instant | None:
         """Do one duty as far as it can be done now; return when to look again, on the log's clock."""
         if isinstance(duty, TickDuty):
             return await self._tick(duty)
         if isinstance(duty, PerformDuty):
-            return await self._perform(duty)
+            return await performer.follow(duty)
         assert duty.step is not None and duty.deadline is not None
         if self._speaker.now() > duty.deadline:
             self._overdue = duty.step
@@ -308,120 +290,14 @@ class Seat:
         left = max(0, duty.deadline - self._speaker.now())
         return (left - min(MARGIN, left // 4)) / SECOND
 
-    # -- promises -------------------------------------------------------------------------------------------------
-
-    async def _perform(self, duty: PerformDuty) -> Instant | None:
-        task = self._performing
-        if task is not None:
-            if not task.done():
-                return None
-            self._performing = None
-            await self._act(duty, task)
-        due = self._perform_again is not None and self._speaker.now() >= self._perform_again
-        if self._performed_at != self._replica.version or due:
-            self._performed_at, self._perform_again = self._replica.version, None
-            now = [d for d in self._replica.room.duties(self._name) if isinstance(d, PerformDuty)]
-            if not now:
-                return None
-            self._performing = asyncio.create_task(self._performed(now[0]))
-            await asyncio.sleep(0)
-            if self._performing.done():
-                return await self._perform(now[0])
-        return self._perform_again
-
-    async def _performed(self, duty: PerformDuty) -> tuple[Performed, dict[str, Any] | None]:
-        """Return what the mind wants to say about promises, and what asking took; sent back once as at a step."""
-        cost: dict[str, Any] = {}
-
-        async def ask(asked: PerformDuty) -> Performed:
-            answer, took = costed(await self._mind.ask("perform", PERFORM_TIMEOUT_S, asked, self))
-            cost.update(added(cost, took or {}))
-            return acts_of(answer)
-
-        performed: Performed | None = None
-        try:
-            performed = await ask(duty)
-            for act in performed.acts:
-                self._hold(duty, act.plain())
-        except Unfit as unfit:
-            try:
-                # The duty comes back with every change in the room; the same mistake is not explained each time.
-                if unfit.problem != self._explained:
-                    self._explained = unfit.problem
-                    performed = await ask(duty.model_copy(update={"problem": unfit.problem}))
-            except Excused as second:
-                self._complain(str(second))
-            if performed is None:
-                raise
-        return performed, cost or None
-
-    async def _act(self, duty: PerformDuty, task: "asyncio.Task[tuple[Performed, dict[str, Any] | None]]") -> None:
-        """Say what came of *task*, act by act; one that is outside the mandate is left out, and the others are said."""
-        try:
-            performed, cost = task.result()
-        except Excused as excuse:
-            self._complain(str(excuse))
-            return
-        now = self._speaker.now()
-        if performed.again_in is not None:
-            self._perform_again = now + max(performed.again_in, SOONEST_AGAIN)
-        said_before = dict(self._acted)
-        for act in performed.acts:
-            body = act.plain()
-            try:
-                self._hold(duty, body)
-            except Overstepped as overstepped:
-                self._complain(overstepped.problem)
-                continue
-            key = canonical(body)
-            # Answering a report twice can only be refused.
-            if key in said_before and body["kind"] in ("event.confirm", "event.dispute"):
-                continue
-            again_at = said_before.get(key, 0) + SAME_ACT_AGAIN
-            if now < again_at:
-                self._perform_again = _earlier(self._perform_again, again_at)
-                continue
-            self._acted[key] = now
-            try:
-                await self._speaker.say(body, cost)
-                cost = None
-            except (ValueError, TooLarge) as error:
-                _log.warning("%s: an act on promises cannot be said: %s", self._name, error)
-
-    def _complain(self, text: str) -> None:
-        if text != self._complaint:
-            self._complaint = text
-            _log.warning("%s: %s", self._name, text)
-
-    def elapsed(self, condition: str) -> Duration | None:
-        """Answer `agents.agent.Watch` from the room and the log's clock, whichever thread the mind asks from."""
-        assert self._home is not None
-        thread, loop = self._home
-        if threading.get_ident() == thread:
-            return self._elapsed(condition)
-        answer: concurrent.futures.Future[Duration | None] = concurrent.futures.Future()
-
-        def look() -> None:
-            try:
-                answer.set_result(self._elapsed(condition))
-            except Exception as error:
-                answer.set_exception(error)
-
-        loop.call_soon_threadsafe(look)
-        return answer.result(ELAPSED_TIMEOUT_S)
-
-    def _elapsed(self, condition: str) -> Duration | None:
-        return self._replica.room.elapsed_since(condition, self._speaker.now())
-
     # -- time -----------------------------------------------------------------------------------------------------
 
     async def _tick(self, duty: TickDuty) -> Instant:
-        now = self._speaker.now()
-        due = max(duty.at + 1, self._tick_not_before)
-        if now < due:
-            return due
         if self._ticked_at != duty.deadline:
-            self._ticked_at, self._idle_ticks = duty.deadline, []
+            self._ticked_at, self._idle_ticks, self._tick_not_before = duty.deadline, [], 0
+        due = max(duty.at + 1, self._tick_not_before)
+        if self._speaker.now() < due:
+            return due
         own = self._clock()
         if len(self._idle_ticks) >= FEWEST_IDLE_TICKS and own - self._idle_ticks[0] > UNTICKABLE:
             raise ClockApart("clock: this process's clock is far past a deadline that the log's time does not reach")
@@ -443,7 +319,3 @@ def _instead(duty: Duty, excuse: Excused) -> dict[str, Any]:
 
 def _excuse(duty: Duty, because: str) -> dict[str, Any]:
     return {"kind": "room.excuse", "step": duty.step, "because": str(Excused(because))}
-
-
-def _earlier(a: Instant | None, b: Instant | None) -> Instant | None:
-    return b if a is None else a if b is None else min(a, b)

@@ -1,0 +1,163 @@
+"""A member at work on its promises: the standing duty, asked again whenever something said may have changed them.
+
+What the mind wants to say is checked against the member's mandate, act by act, and said once: a mind that repeats
+itself is paced, so that it cannot become a flood.
+"""
+
+import asyncio
+import concurrent.futures
+import logging
+import threading
+from typing import Any
+
+from agents.agent import Performed
+from protocols.canonical import canonical
+from protocols.duties import PerformDuty
+from protocols.instants import SECOND, Duration, Instant
+from swarm.clock import earlier
+from swarm.errors import TooLarge
+from swarm.mandate import Mandate
+from swarm.minds import Excused, Mind, Overstepped, Unfit, acts_of, added, costed, hold_to
+from swarm.replica import Replica
+from swarm.speaker import Speaker
+
+_log = logging.getLogger(__name__)
+
+PERFORM_TIMEOUT_S = 60.0
+ELAPSED_TIMEOUT_S = 5.0
+SOONEST_AGAIN: Duration = SECOND // 10
+"""How soon a mind is asked about promises again at its own wish."""
+SAME_ACT_AGAIN: Duration = SECOND
+"""How soon the very same act on promises may be said once more."""
+
+
+class Performer:
+    """Lets the mind of the member *name* act on promises. It is also what the mind may ask about the room (`Watch`)."""
+
+    def __init__(self, name: str, mind: Mind, mandate: Mandate | None, replica: Replica, speaker: Speaker) -> None:
+        self.task: asyncio.Task[tuple[Performed, dict[str, Any] | None]] | None = None
+        """What the mind is still thinking about, if anything."""
+        self._name = name
+        self._mind = mind
+        self._mandate = mandate
+        self._replica = replica
+        self._speaker = speaker
+        self._performed_at = -1
+        self._perform_again: Instant | None = None
+        self._complaint = ""
+        self._explained: str | None = None
+        self._acted: dict[bytes, Instant] = {}
+        self._home = threading.get_ident(), asyncio.get_running_loop()
+
+    def close(self) -> None:
+        """Let go of what the mind still thinks about."""
+        if self.task is not None:
+            self.task.cancel()
+
+    def _hold(self, duty: PerformDuty, body: dict[str, Any]) -> None:
+        """Raise `Overstepped` if the member's mandate does not allow *body*."""
+        if self._mandate is not None:
+            hold_to(self._mandate, duty, body, self._replica.room)
+
+    async def follow(self, duty: PerformDuty) -> Instant | None:
+        """Let the mind answer the standing *duty*, and say what it wants to; return when to look again."""
+        task = self.task
+        if task is not None:
+            if not task.done():
+                return None
+            self.task = None
+            await self._act(duty, task)
+        due = self._perform_again is not None and self._speaker.now() >= self._perform_again
+        if self._performed_at != self._replica.version or due:
+            self._performed_at, self._perform_again = self._replica.version, None
+            now = [d for d in self._replica.room.duties(self._name) if isinstance(d, PerformDuty)]
+            if not now:
+                return None
+            self.task = asyncio.create_task(self._performed(now[0]))
+            await asyncio.sleep(0)
+            if self.task.done():
+                return await self.follow(now[0])
+        return self._perform_again
+
+    async def _performed(self, duty: PerformDuty) -> tuple[Performed, dict[str, Any] | None]:
+        """Return what the mind wants to say about promises, and what asking took; sent back once as at a step."""
+        cost: dict[str, Any] = {}
+
+        async def ask(asked: PerformDuty) -> Performed:
+            answer, took = costed(await self._mind.ask("perform", PERFORM_TIMEOUT_S, asked, self))
+            cost.update(added(cost, took or {}))
+            return acts_of(answer)
+
+        performed: Performed | None = None
+        try:
+            performed = await ask(duty)
+            for act in performed.acts:
+                self._hold(duty, act.plain())
+        except Unfit as unfit:
+            try:
+                # The duty comes back with every change in the room; the same mistake is not explained each time.
+                if unfit.problem != self._explained:
+                    self._explained = unfit.problem
+                    performed = await ask(duty.model_copy(update={"problem": unfit.problem}))
+            except Excused as second:
+                self._complain(str(second))
+            if performed is None:
+                raise
+        return performed, cost or None
+
+    async def _act(self, duty: PerformDuty, task: "asyncio.Task[tuple[Performed, dict[str, Any] | None]]") -> None:
+        """Say what came of *task*, act by act; one that is outside the mandate is left out, and the others are said."""
+        try:
+            performed, cost = task.result()
+        except Excused as excuse:
+            self._complain(str(excuse))
+            return
+        now = self._speaker.now()
+        if performed.again_in is not None:
+            self._perform_again = now + max(performed.again_in, SOONEST_AGAIN)
+        said_before = dict(self._acted)
+        for act in performed.acts:
+            body = act.plain()
+            try:
+                self._hold(duty, body)
+            except Overstepped as overstepped:
+                self._complain(overstepped.problem)
+                continue
+            key = canonical(body)
+            # Answering a report twice can only be refused.
+            if key in said_before and body["kind"] in ("event.confirm", "event.dispute"):
+                continue
+            again_at = said_before.get(key, 0) + SAME_ACT_AGAIN
+            if now < again_at:
+                self._perform_again = earlier(self._perform_again, again_at)
+                continue
+            self._acted[key] = now
+            try:
+                await self._speaker.say(body, cost)
+                cost = None
+            except (ValueError, TooLarge) as error:
+                _log.warning("%s: an act on promises cannot be said: %s", self._name, error)
+
+    def _complain(self, text: str) -> None:
+        if text != self._complaint:
+            self._complaint = text
+            _log.warning("%s: %s", self._name, text)
+
+    def elapsed(self, condition: str) -> Duration | None:
+        """Answer `agents.agent.Watch` from the room and the log's clock, whichever thread the mind asks from."""
+        thread, loop = self._home
+        if threading.get_ident() == thread:
+            return self._elapsed(condition)
+        answer: concurrent.futures.Future[Duration | None] = concurrent.futures.Future()
+
+        def look() -> None:
+            try:
+                answer.set_result(self._elapsed(condition))
+            except Exception as error:
+                answer.set_exception(error)
+
+        loop.call_soon_threadsafe(look)
+        return answer.result(ELAPSED_TIMEOUT_S)
+
+    def _elapsed(self, condition: str) -> Duration | None:
+        return self._replica.room.elapsed_since(condition, self._speaker.now())

@@ -9,6 +9,7 @@ Two questions come before the first duty, ``manifest`` and ``nominate``: who the
 """
 
 import json
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -63,9 +64,9 @@ class NominateDuty(Duty):
 class Answer(Message):
     """Base of all answers."""
 
+    @abstractmethod
     def given(self) -> Any:
         """Return what the method of `agents.agent.Agent` with the act's name returns."""
-        raise NotImplementedError
 
 
 class ManifestAnswer(Answer):

@@ -111,9 +111,10 @@ def us_compensation(fare: Amount, minutes_late: int | None, *, on: date, interna
 # --- Interest on what is paid late ------------------------------------------------------------------------------------
 
 ECB_REFERENCE: Final = ((date(2025, 7, 1), Decimal("2.15")), (date(2025, 1, 1), Decimal("3.15")))
-"""Per cent a year on the European Central Bank's main refinancing operations, on the first day of the half-year."""
+"""Per cent a year on main refinancing operations, on the first day of the half-year: stated for these
+examples, not checked against the European Central Bank's own table."""
 BASE_RATE: Final = ((date(2025, 7, 1), Decimal("1.27")), (date(2025, 1, 1), Decimal("2.27")))
-"""Per cent a year: the base rate of § 247 BGB, as the Deutsche Bundesbank published it."""
+"""Per cent a year: the base rate of § 247 BGB, stated for these examples, not checked against the Bundesbank's table."""
 LAST_RATED: Final = date(2025, 12, 31)
 RECOVERY: Final = Decimal(40)
 """EUR, Directive 2011/7/EU, Art. 6(1): the least fixed sum for the costs of recovery."""

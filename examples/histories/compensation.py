@@ -114,7 +114,7 @@ ECB_REFERENCE: Final = ((date(2025, 7, 1), Decimal("2.15")), (date(2025, 1, 1), 
 """Per cent a year on main refinancing operations, on the first day of the half-year: stated for these
 examples, not checked against the European Central Bank's own table."""
 BASE_RATE: Final = ((date(2025, 7, 1), Decimal("1.27")), (date(2025, 1, 1), Decimal("2.27")))
-"""Per cent a year: the base rate of § 247 BGB, stated for these examples, not checked against the Bundesbank's table."""
+"""Per cent a year: the base rate of § 247 BGB, stated for these examples and not checked either."""
 LAST_RATED: Final = date(2025, 12, 31)
 RECOVERY: Final = Decimal(40)
 """EUR, Directive 2011/7/EU, Art. 6(1): the least fixed sum for the costs of recovery."""

@@ -2,9 +2,11 @@
 
 The floor, measured in the same run and interleaved with it: the same number of entries of the same sizes, published
 one after another with acknowledgement by bare nats-py and received by four bare subscriptions, plus the same number of
-bare Ed25519 signatures and verifications. A stricter floor publishes four at a time, as the members of a run do; it
-knows nothing of a run's rounds, of which each waits for the one before. The ratio is what everything of ours costs: canonical bytes, chain, rules,
+bare Ed25519 signatures and verifications. The ratio is what everything of ours costs: canonical bytes, chain, rules,
 sealing, reading by consistent cuts.
+
+A stricter floor publishes four at a time, as the members of a run do; it knows nothing of a run's rounds, of which
+each waits for the one before.
 
 Also: what one entry costs to fold in a room of 2,000 entries, against one of 200.
 """

@@ -8,7 +8,7 @@ To write one, subclass `Agent` and override what your agent has an opinion on; e
 `propose` and `score`. Raise `NoAnswer` with a reason to be excused from a step.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from protocols.duties import (
     CaseAsked,
     ImproveDuty,
     InterpretDuty,
+    JoinDuty,
     MeaningAsked,
     PerformDuty,
     ProposeDuty,
@@ -34,7 +35,22 @@ from protocols.messages import Manifest
 
 
 class NoAnswer(Exception):
-    """The agent will not answer this duty; its peer excuses it with this reason."""
+    """The agent will not answer this duty; its peer excuses it with this reason.
+
+    ``cost`` is what coming to no answer took, in the form of `Costed.cost`; the entry that excuses carries it.
+    """
+
+    def __init__(self, because: str = "", cost: Mapping[str, Any] | None = None) -> None:
+        super().__init__(because)
+        self.cost = cost
+
+
+class BadAnswer(ValueError):
+    """The mind has answered, and not in the form of the act; the text is what it is told when it is asked once more."""
+
+    def __init__(self, problem: str, cost: Mapping[str, Any] | None = None) -> None:
+        super().__init__(problem)
+        self.cost = cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +122,11 @@ class Agent:
 
     kind = "custom"
     """What the member's manifest calls this mind."""
+    free = False
+    """Whether asking this mind takes nothing that a budget counts: then no budget keeps it from being asked."""
+
+    def join(self, duty: JoinDuty) -> None:
+        """Look at the opening (``duty.briefing``) before it is signed. Default: fine; `NoAnswer` declines it."""
 
     def manifest(self) -> Manifest:
         """Return what the member announces about itself on joining."""

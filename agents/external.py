@@ -19,15 +19,14 @@ import os
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Callable, Coroutine, Generator
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from agents.agent import Agent, NoAnswer, Watch
-from agents.wire import BadAnswer, BadLine, ManifestDuty, NominateDuty, Reply, duty_json, parse_answer
+from agents.agent import Agent, BadAnswer, NoAnswer, Watch
+from agents.wire import BadLine, ManifestDuty, NominateDuty, Reply, duty_json, parse_answer
 from protocols.duties import (
     Duty,
     ImproveDuty,
@@ -40,7 +39,6 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
-from protocols.instants import SECOND
 from protocols.message import Message
 from protocols.messages import Manifest
 
@@ -377,7 +375,7 @@ class ExternalMind(Agent):
         if reply.excuse is None:
             return reply.answer() if otherwise is None else reply.given
         if otherwise is None:
-            raise NoAnswer(reply.excuse)
+            raise NoAnswer(reply.excuse, None if reply.cost is None else reply.cost.plain())
         return otherwise
 
     async def _ask(self, duty: Duty) -> Reply:
@@ -411,7 +409,7 @@ class ExternalMind(Agent):
                 self._give_up()
                 raise NoAnswer(self._with_words(f"its line is no answer to {duty.act}: {bad}")) from None
             except BadAnswer as bad:
-                raise NoAnswer(self._with_words(f"its answer to {duty.act} is not valid: {bad}")) from None
+                raise BadAnswer(self._with_words(str(bad)), bad.cost) from None
             except BaseException:  # Time is up, or nobody waits for the answer any more.
                 self._give_up()
                 raise
@@ -438,7 +436,7 @@ class ExternalMind(Agent):
     def _limit_s(self, duty: Duty) -> float | None:
         """Return how long *duty* may take: the file's limit, and a little less than its peer waits."""
         limits = [] if self._config.timeout_seconds is None else [float(self._config.timeout_seconds)]
-        left_s = 0.0 if duty.deadline is None else duty.deadline / SECOND - time.time()
+        left_s = 0.0 if duty.left is None or duty.left.seconds is None else float(duty.left.seconds)
         if left_s > 0:
             limits.append(left_s - KEPT_BACK * min(1.0, left_s / 4))
         return min(limits, default=None)

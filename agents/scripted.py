@@ -36,6 +36,7 @@ class Scripted(Agent):
     """Says what its script says. What the script leaves out follows the defaults of `Agent`."""
 
     kind = "scripted"
+    free = True
 
     def __init__(self, script: Script) -> None:
         self._script = script

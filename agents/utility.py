@@ -43,6 +43,7 @@ class UtilityMind(Agent):
     """Scores by its own points; proposes what it predicts to lift the standing option most, or passes."""
 
     kind = "utility"
+    free = True
 
     def __init__(self, utility: Utility) -> None:
         self._utility = utility

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, Union
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError, create_model, model_validator
 from pydantic.json_schema import models_json_schema
 
-from agents.agent import Costed, Performed, Proposed, Ratified, Scored
+from agents.agent import BadAnswer, Costed, Performed, Proposed, Ratified, Scored
 from protocols.accord.messages import Interpretation, Readings, Settlement
 from protocols.bodies import first_problem
 from protocols.canonical import LARGEST_INTEGER, canonical
@@ -208,7 +208,7 @@ class PerformAnswer(Answer):
 
 
 class Cost(Message):
-    """What giving an answer took; the entry that says the answer carries it. An excuse's is not carried."""
+    """What giving an answer or an excuse took; the entry that says it carries it."""
 
     tokens_in: Count = 0
     tokens_out: Count = 0
@@ -273,10 +273,6 @@ _LINES: dict[str, Any] = {act: Line[answer] for act, answer in ANSWERS.items()} 
 
 class BadLine(ValueError):
     """A line that is no reply to the question asked: not strict JSON, no object, or another id."""
-
-
-class BadAnswer(ValueError):
-    """A reply to the question asked whose content is not of its act's form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from protocols.accord.messages import Interpretation, Judgement, Verdict
+from protocols.briefing import Briefing
+from protocols.budget import Left
 from protocols.commitments.messages import CommitmentTerms
 from protocols.concord.messages import Issue, Option, Value
 from protocols.instants import Instant
@@ -19,6 +21,7 @@ class Duty(Message):
     """Base of all duties of one member. ``deadline`` is a log time in microseconds, inclusive; None: no deadline.
 
     ``problem`` says why this duty is asked a second and last time: what was wrong with the answer to the first.
+    ``left`` and ``briefing`` are added where a mind is asked: what it may still use, and what the room has said.
     """
 
     act: str
@@ -26,6 +29,8 @@ class Duty(Message):
     step: str | None = None
     deadline: Instant | None = None
     problem: str | None = None
+    left: Left | None = None
+    briefing: Briefing | None = None
 
 
 class JoinDuty(Duty):
@@ -231,6 +236,7 @@ Answerable = Literal["interpret", "read", "settle", "quote", "propose", "score",
 
 __all__ = [
     "Answerable",
+    "Briefing",
     "CaseAsked",
     "CloseDuty",
     "Duty",
@@ -238,6 +244,7 @@ __all__ = [
     "InterpretDuty",
     "JoinDuty",
     "Judgement",
+    "Left",
     "MeaningAsked",
     "OperationDone",
     "OptionAsked",

@@ -78,6 +78,8 @@ CODES: dict[str, tuple[Severity, str]] = {
     "not_expected": (WARNING, "An answer by a member of whom none was expected."),
     "already_answered": (WARNING, "A second answer to one step; the first stands."),
     "wrong_kind": (WARNING, "An answer of a kind that the step does not take."),
+    "over_budget": (WARNING, "What a member's entries took is more than its budget, or than the room's."),
+    "loop": (WARNING, "The same acts in the same order came a third time and changed nothing; refused."),
     "abandoned": (WARNING, "The room ended before its agenda did."),
     "close_mismatch": (FAULT, "A member signed another result than the log gives."),
     # sealing

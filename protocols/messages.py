@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
+from protocols.budget import Budget
 from protocols.canonical import digest
 from protocols.commitments.messages import CommitmentTerms, EventRule
 from protocols.concord.messages import Issue, Option
@@ -53,6 +54,7 @@ class Rules(Message):
     step_seconds: Annotated[int, Field(ge=SHORTEST_STEP_S, le=31_536_000)] = 30
     watch_seconds: Annotated[int, Field(ge=0, le=315_360_000)] = 60
     skew_seconds: Annotated[int, Field(ge=1, le=86_400)] = 60
+    budget: Budget | None = None
     versions: dict[str, str] = Field(default_factory=lambda: dict(VERSIONS))
 
     @model_validator(mode="after")

@@ -18,12 +18,13 @@ from typing import Any
 from protocols.accord.machine import Accord
 from protocols.accord.usage import used_terms, words_of
 from protocols.bodies import kind_of
+from protocols.budget import Budget, Left, Spending
 from protocols.calendar import Calendar
 from protocols.canonical import digest
 from protocols.closing import Closing
 from protocols.commitments.messages import COMMITMENT_BODIES, CreateCommitment
 from protocols.commitments.tracker import Tracker
-from protocols.concord.machine import Concord
+from protocols.concord.machine import RATIFY, Concord
 from protocols.duties import Duty, TickDuty
 from protocols.event import Event
 from protocols.findings import Finding
@@ -49,6 +50,7 @@ class Room:
     at: Instant
     calendar: Calendar
     joining: Joining
+    spending: Spending
     accord: Accord | None = None
     concord: Concord | None = None
     closing: Closing | None = None
@@ -71,7 +73,10 @@ class Room:
         if setting.keys.get(event.author) != author_key:
             raise Refused("bad_opening", "roster: the author of an opening is one of its members")
         calendar = Calendar.of(event.body.rehearsal)
-        room = cls(setting, 1, event.at, calendar, Joining(setting), promises=Promises.open(setting, calendar))
+        spending = Spending(event.body.rules.budget or Budget(), setting.members)
+        promises = Promises.open(setting, calendar)
+        room = cls(setting, 1, event.at, calendar, Joining(setting), spending, promises=promises)
+        room._spend(event)
         room._enter(room.joining)
         return room
 
@@ -82,6 +87,7 @@ class Room:
         before = len(self.findings)
         self.position = event.position
         self.pass_time(event.at)
+        self._spend(event)
         try:
             self.findings += self._take(event)
         except Refused as refused:
@@ -97,6 +103,15 @@ class Room:
             self._close_step()
         if self.promises is not None:
             self.findings += self.promises.pass_time(self.at, self.position)
+
+    def _spend(self, event: Event) -> None:
+        """Count what saying this took, whatever becomes of it."""
+        if not event.cost:
+            return
+        coordinating = not isinstance(event.body, COMMITMENT_BODIES)
+        for who, amount in self.spending.record(event.author, event.cost, coordinating=coordinating):
+            text = f"{who or 'the room'} has used more {amount} than its budget"
+            self.findings.append(Finding("over_budget", event.position, event.author, text))
 
     def _take(self, event: Event) -> list[Finding]:
         body = event.body
@@ -222,12 +237,17 @@ class Room:
             ]
         following, findings = stage.close(step, self.present)
         self.findings += findings
+        spent = self.spending.used_up()
+        if spent is not None and isinstance(following, Plan) and self.ending is None and following.id != RATIFY:
+            following = Ending("no_agreement", f"budget: the room has no {spent} left")
+        self.spending.share_out(self.present)
         self._follow(following)
 
     def _follow(self, following: Plan | Ending | None) -> None:
         if isinstance(following, Plan):
             seconds = self.setting.opening.rules.step_seconds
             self.step = Step.open(following, position=self.position, at=self.at, seconds=seconds)
+            self.spending.share_out(self.step.expected)
             # A step with nobody expected closes where it opens.
             self._close_if_complete()
         elif isinstance(following, Ending):
@@ -254,7 +274,7 @@ class Room:
             self.accord = Accord(self.setting, self.joining.terms())
             return self._enter(self.accord)
         if "concord" in agenda and self.concord is None:
-            self.concord = Concord(self.setting, self.tracker, self.open_differences())
+            self.concord = Concord(self.setting, self.tracker, self.open_differences(), spending=self.spending)
             return self._enter(self.concord)
         return self._end(Ending("open"))
 
@@ -327,6 +347,10 @@ class Room:
             turn = self.setting.members.index(member)
             duties.append(TickDuty(member=member, deadline=deadline, at=deadline + turn * TICK_SPACING))
         return duties
+
+    def allowance(self, member: str) -> Left:
+        """Return what *member* may still use of its own budget and of its share of the room's."""
+        return self.spending.left(member)
 
     def check(self, member: str, said: Any) -> None:
         """Raise `Refused` if *said* (a sealed content, or a body) is no valid answer of *member* to the open step."""

@@ -12,18 +12,19 @@ import inspect
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from decimal import Decimal
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Any
 
 from pydantic import ValidationError
 
-from agents.agent import Agent, Costed, NoAnswer, Performed, Proposed, Ratified, Scored
+from agents.agent import Agent, BadAnswer, Costed, NoAnswer, Performed, Proposed, Ratified, Scored
 from agents.scripted import Scripted
 from agents.utility import UtilityMind
 from protocols.accord.messages import Interpretations, Readings, Settle, Settlement
 from protocols.bodies import first_problem, parse_body
+from protocols.briefing import Briefing
+from protocols.budget import NANOS, Left, decimal_seconds
 from protocols.commitments.messages import COMMITMENT_BODIES
 from protocols.concord.messages import (
     BallotContent,
@@ -54,6 +55,7 @@ from protocols.messages import Join, Manifest
 from protocols.room import Room
 from swarm.identity import Identity
 from swarm.mandate import Breach, Mandate, breach
+from swarm.purse import Purse, UsedUp
 from swarm.sealing import open_box, seal
 
 _log = logging.getLogger(__name__)
@@ -93,32 +95,67 @@ class Overstepped(Unfit):
 
 
 class Mind:
-    """An agent, asked so that neither its errors nor its waiting become its peer's. `close` it when it is done with."""
+    """An agent, asked so that neither its errors nor its waiting become its peer's. `close` it when it is done with.
 
-    def __init__(self, agent: Agent) -> None:
+    *purse* is what asking may take, *brief* gives what the room has said so far; minds that answer at once and for
+    nothing need neither.
+    """
+
+    def __init__(self, agent: Agent, purse: Purse | None = None, brief: Callable[[], Briefing] | None = None) -> None:
         self._agent = agent
+        self._purse = purse
+        self._brief = brief
         self._direct = type(agent) in NEVER_WAIT
         self._loop: asyncio.AbstractEventLoop | None = None
         self._in_doubt = False
 
     async def ask(self, act: str, timeout_s: float, *arguments: Any) -> Any:
-        """Return what the agent's method *act* returns within *timeout_s*, unchecked, or raise `Excused`."""
+        """Return what the agent's method *act* returns within *timeout_s*, unchecked, or raise `Excused`.
+
+        What it took goes to the purse; an answer that is not of the act's form is `Unfit`.
+        """
         method = getattr(self._agent, act)
         limit = asyncio.timeout(timeout_s)
         try:
             if self._direct:
                 answer = method(*arguments)
-                return await answer if inspect.isawaitable(answer) else answer
-            arguments = tuple(copy.deepcopy(a) if isinstance(a, Message) else a for a in arguments)
-            async with limit:
-                return await self._apart(method, arguments)
+                answer = await answer if inspect.isawaitable(answer) else answer
+            else:
+                async with limit, self._admitted() as left:
+                    answer = await self._apart(method, self._briefed(arguments, left, timeout_s))
+        except UsedUp as used_up:
+            raise Excused(f"budget: no {used_up} left") from None
         except NoAnswer as reason:
+            self._used(reason.cost)
             raise Excused(str(reason)) from None
+        except BadAnswer as bad:
+            self._used(bad.cost)
+            raise Unfit(f"its answer to {act} is not valid: {bad}", str(bad)) from None
         except Exception as error:
             if limit.expired():
                 self._in_doubt = True
                 raise Excused(f"no answer to {act} within {timeout_s:.1f} s") from None
             raise Excused(f"the agent failed at {act}: {_named(error)}") from error
+        if isinstance(answer, Costed):
+            self._used(answer.cost())
+            return answer.answer
+        return answer
+
+    def _admitted(self) -> AbstractAsyncContextManager[Left]:
+        if self._purse is None or self._agent.free:
+            return nullcontext(Left())
+        return self._purse.hold()
+
+    def _briefed(self, arguments: tuple[Any, ...], left: Left, timeout_s: float) -> tuple[Any, ...]:
+        """Return *arguments* as the mind's own copies, the duty among them with what it needs to judge."""
+        of_time = decimal_seconds(int(min(timeout_s, float(left.seconds or timeout_s)) * NANOS))
+        told = {"left": left.model_copy(update={"seconds": of_time}), "briefing": self._brief and self._brief()}
+        copies = (copy.deepcopy(a) if isinstance(a, Message) else a for a in arguments)
+        return tuple(a.model_copy(update=told) if isinstance(a, Duty) else a for a in copies)
+
+    def _used(self, cost: Mapping[str, Any] | None) -> None:
+        if self._purse is not None:
+            self._purse.used(cost)
 
     async def _apart(self, method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         if inspect.iscoroutinefunction(method):
@@ -227,6 +264,7 @@ def _in_thread(call: Callable[[], Any]) -> Awaitable[Any]:
 
 async def join(mind: Mind, duty: JoinDuty, timeout_s: float) -> dict[str, Any]:
     """Return the body that joins: what the agent says it is, and the terms it adds; raise `Excused`."""
+    await mind.ask("join", timeout_s, duty)
     manifest = await mind.ask("manifest", timeout_s)
     nominated = await mind.ask("nominate", timeout_s)
     try:
@@ -328,22 +366,6 @@ def _ballot(duty: ScoreDuty, answer: Scored, room: Room, identity: Identity) -> 
         )
         content["reserve"] = own.secret
     return content
-
-
-def costed(answer: Any) -> tuple[Any, dict[str, Any] | None]:
-    """Return an agent's answer and, if it says so, what that took."""
-    return (answer.answer, answer.cost() or None) if isinstance(answer, Costed) else (answer, None)
-
-
-def added(cost: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Return the cost of two calls as that of one: counts and seconds summed, the model that of the last."""
-    try:
-        counts = {name: cost.get(name, 0) + more[name] for name in more.keys() - {"seconds", "model"}}
-        seconds = [Decimal(each["seconds"]) for each in (cost, more) if "seconds" in each]
-        texts = {"seconds": format(sum(seconds, Decimal()), "f")} if seconds else {}
-    except (ArithmeticError, TypeError, ValueError):
-        return more  # What is no cost is refused where it is said.
-    return cost | more | counts | texts
 
 
 def acts_of(answer: Any) -> Performed:

@@ -8,6 +8,7 @@ import asyncio
 import concurrent.futures
 import logging
 import threading
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from agents.agent import Performed
@@ -17,7 +18,7 @@ from protocols.instants import SECOND, Duration, Instant
 from swarm.clock import earlier
 from swarm.errors import TooLarge
 from swarm.mandate import Mandate
-from swarm.minds import Excused, Mind, Overstepped, Unfit, acts_of, added, costed, hold_to
+from swarm.minds import Excused, Mind, Overstepped, Unfit, acts_of, hold_to
 from swarm.replica import Replica
 from swarm.speaker import Speaker
 
@@ -34,14 +35,23 @@ SAME_ACT_AGAIN: Duration = SECOND
 class Performer:
     """Lets the mind of the member *name* act on promises. It is also what the mind may ask about the room (`Watch`)."""
 
-    def __init__(self, name: str, mind: Mind, mandate: Mandate | None, replica: Replica, speaker: Speaker) -> None:
-        self.task: asyncio.Task[tuple[Performed, dict[str, Any] | None]] | None = None
+    def __init__(
+        self,
+        name: str,
+        mind: Mind,
+        mandate: Mandate | None,
+        replica: Replica,
+        speaker: Speaker,
+        say: Callable[[dict[str, Any]], Awaitable[Any]],
+    ) -> None:
+        self.task: asyncio.Task[Performed] | None = None
         """What the mind is still thinking about, if anything."""
         self._name = name
         self._mind = mind
         self._mandate = mandate
         self._replica = replica
         self._speaker = speaker
+        self._say = say
         self._performed_at = -1
         self._perform_again: Instant | None = None
         self._complaint = ""
@@ -79,14 +89,11 @@ class Performer:
                 return await self.follow(now[0])
         return self._perform_again
 
-    async def _performed(self, duty: PerformDuty) -> tuple[Performed, dict[str, Any] | None]:
-        """Return what the mind wants to say about promises, and what asking took; sent back once as at a step."""
-        cost: dict[str, Any] = {}
+    async def _performed(self, duty: PerformDuty) -> Performed:
+        """Return what the mind wants to say about promises; sent back once, as at a step."""
 
         async def ask(asked: PerformDuty) -> Performed:
-            answer, took = costed(await self._mind.ask("perform", PERFORM_TIMEOUT_S, asked, self))
-            cost.update(added(cost, took or {}))
-            return acts_of(answer)
+            return acts_of(await self._mind.ask("perform", PERFORM_TIMEOUT_S, asked, self))
 
         performed: Performed | None = None
         try:
@@ -103,12 +110,12 @@ class Performer:
                 self._complain(str(second))
             if performed is None:
                 raise
-        return performed, cost or None
+        return performed
 
-    async def _act(self, duty: PerformDuty, task: "asyncio.Task[tuple[Performed, dict[str, Any] | None]]") -> None:
+    async def _act(self, duty: PerformDuty, task: "asyncio.Task[Performed]") -> None:
         """Say what came of *task*, act by act; one that is outside the mandate is left out, and the others are said."""
         try:
-            performed, cost = task.result()
+            performed = task.result()
         except Excused as excuse:
             self._complain(str(excuse))
             return
@@ -133,8 +140,7 @@ class Performer:
                 continue
             self._acted[key] = now
             try:
-                await self._speaker.say(body, cost)
-                cost = None
+                await self._say(body)
             except (ValueError, TooLarge) as error:
                 _log.warning("%s: an act on promises cannot be said: %s", self._name, error)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.agent import Agent
+from protocols.briefing import briefing
 from protocols.concord.messages import Ratify
 from protocols.duties import (
     CloseDuty,
@@ -29,12 +30,14 @@ from protocols.instants import SECOND, Duration, Instant
 from protocols.messages import VERSIONS
 from protocols.sealed import SealedRound
 from swarm.clock import earlier
+from swarm.entry import Entry
 from swarm.errors import BadEntry, SwarmError, TooLarge
 from swarm.identity import Identity
 from swarm.mandate import Mandated
-from swarm.minds import Excused, Mind, Overstepped, Unfit, added, compose, costed, hold_to, join
+from swarm.minds import Excused, Mind, Overstepped, Unfit, compose, hold_to, join
 from swarm.outbox import Outbox
 from swarm.performer import Performer
+from swarm.purse import Purse, total
 from swarm.replica import Replica
 from swarm.sealing import open_box
 from swarm.speaker import Speaker
@@ -60,7 +63,6 @@ class _Answer:
     """What this member says at one step, how often it has, and when it may say so again."""
 
     body: dict[str, Any]
-    cost: dict[str, Any] | None = None
     tries: int = 0
     not_before: Instant = 0
     disputed: bool = False
@@ -88,13 +90,13 @@ class Seat:
         self._name = name
         self._identity = identity
         mind, self._mandate = Mandated.apart(agent)
-        self._mind = Mind(mind)
+        self._purse = Purse(lambda: replica.room.allowance(name))
+        self._mind = Mind(mind, self._purse, lambda: briefing(replica.room, name))
         self._replica = replica
         self._clock = clock
         self._speaker = Speaker(identity, replica, outbox, clock, patience_s=patience_s)
         self._thinking: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._answers: dict[str, _Answer] = {}
-        self._costs: dict[str, dict[str, Any]] = {}
         self._overdue: str | None = None
         self._tick_not_before: Instant = 0
         self._idle_ticks: list[Instant] = []
@@ -105,7 +107,7 @@ class Seat:
 
         Raises `SecondProcess`, `ClockApart`, or a `WireError` when the log stays out of reach or refuses.
         """
-        performer = Performer(self._name, self._mind, self._mandate, self._replica, self._speaker)
+        performer = Performer(self._name, self._mind, self._mandate, self._replica, self._speaker, self._say)
         try:
             await self._speaker.recover()
             while not self._replica.room.over:
@@ -119,6 +121,8 @@ class Seat:
                         break
                 else:
                     await self._wait(seen, timer, performer.task)
+            if self._purse.unsaid:
+                await self._say({"kind": "room.tick"})
         finally:
             self._forget(set())
             performer.close()
@@ -162,7 +166,7 @@ class Seat:
             body = await self._think(duty) if body is None else self._held(duty, body)
             if body is None:
                 return None
-            answer = self._answers[duty.step] = _Answer(body, self._costs.pop(duty.step, None))
+            answer = self._answers[duty.step] = _Answer(body)
         return await self._give(duty, answer)
 
     async def _give(self, duty: Duty, answer: _Answer) -> Instant | None:
@@ -175,7 +179,7 @@ class Seat:
                 raise ClockApart("clock: this process's clock and the log's differ by more than the room allows")
             return None
         try:
-            said = await self._speaker.say(answer.body, answer.cost)
+            said = await self._say(answer.body)
         except (ValueError, TooLarge) as error:
             if answer.body["kind"] == "room.excuse":
                 raise
@@ -185,6 +189,14 @@ class Seat:
         answer.not_before = self._speaker.now() + (FIRST_RETRY << answer.tries)
         answer.tries += 1
         return answer.not_before
+
+    async def _say(self, body: dict[str, Any]) -> Entry:
+        """Say *body*, and with it what asking the mind took so far."""
+        costs = self._purse.unsaid
+        said = await self._speaker.say(body, total(costs).cost() or None)
+        if not self._speaker.is_disputed(said):
+            self._purse.said(costs)
+        return said
 
     def _by_itself(self, duty: Duty) -> dict[str, Any] | None:
         """Return what a peer says without asking its mind; None where the mind must answer."""
@@ -280,9 +292,7 @@ class Seat:
             raise type(first)(f"{first}; asked again: {second}") from None
 
     async def _asked(self, duty: Duty) -> dict[str, Any]:
-        answer, cost = costed(await self._mind.ask(duty.act, self._time_left(duty), duty))
-        if cost is not None and duty.step is not None:
-            self._costs[duty.step] = added(self._costs.get(duty.step, {}), cost)
+        answer = await self._mind.ask(duty.act, self._time_left(duty), duty)
         return compose(duty, answer, self._replica.room, self._identity, self._mandate)
 
     def _time_left(self, duty: Duty) -> float:
@@ -302,7 +312,7 @@ class Seat:
         if len(self._idle_ticks) >= FEWEST_IDLE_TICKS and own - self._idle_ticks[0] > UNTICKABLE:
             raise ClockApart("clock: this process's clock is far past a deadline that the log's time does not reach")
         self._idle_ticks.append(own)
-        await self._speaker.say({"kind": "room.tick"})
+        await self._say({"kind": "room.tick"})
         self._tick_not_before = self._speaker.now() + TICK_AGAIN
         return self._tick_not_before
 

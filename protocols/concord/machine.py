@@ -26,6 +26,7 @@ from pydantic import ValidationError
 
 from protocols.accord.usage import used_terms, words_of
 from protocols.bodies import first_problem
+from protocols.budget import Spending
 from protocols.canonical import digest
 from protocols.commitments.tracker import Tracker
 from protocols.concord.messages import (
@@ -106,6 +107,7 @@ class Concord(Stage):
     passed: list[str] = field(default_factory=list)
     tries: list[Try] = field(default_factory=list)
     ratified: dict[str, Ratify] = field(default_factory=dict)
+    spending: Spending | None = None
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
@@ -191,7 +193,8 @@ class Concord(Stage):
     def _next_right(self, present: Sequence[str]) -> Plan | Ending:
         rules = self.setting.opening.rules
         able = [m for m in present if m not in self.passed]
-        if not able or len(self.tries) >= rules.improvements:
+        affordable = self.spending is None or self.spending.pays_for_a_try(len(present))
+        if not able or len(self.tries) >= rules.improvements or not affordable:
             return self._finish(present)
         fewest = min(self.tried.get(m, 0) for m in able)
         eager = [m for m in able if self.tried.get(m, 0) == fewest]

@@ -52,7 +52,7 @@ class Fold:
         entry = link.record.entry
         assert entry is not None
         names = {member.key: member.name for member in opening.roster}
-        event = Event(1, link.at, names[stored.author], entry.id, entry.seen_count, opening)
+        event = Event(1, link.at, names[stored.author], entry.id, entry.seen_count, opening, entry.cost)
         try:
             state = Room.open(event, stored.author)
         except Refused as refused:
@@ -80,7 +80,8 @@ class Fold:
                 why = f"{brief(entry.kind)}: {brief(str(error), LONGEST_REASON)}"
                 link = Link(link.record, link.at, True, "bad_body", why)
             else:
-                return self.room.apply(Event(link.record.position, link.at, name, entry.id, entry.seen_count, body))
+                position = link.record.position
+                return self.room.apply(Event(position, link.at, name, entry.id, entry.seen_count, body, entry.cost))
         self.room.position = link.record.position
         before = len(self.room.findings)
         self.room.pass_time(link.at)

@@ -289,11 +289,13 @@ class Reply:
 
 
 def duty_json(duty: Duty, number: int) -> str:
-    """Return *duty* as one line of ASCII JSON without its end, with *number* as its ``id``.
+    """Return *duty* as one line of ASCII JSON without its end, with *number* as its ``id``; the briefing comes last.
 
     Absent values are ``null``: in the table of an improvement, that is a rejection.
     """
-    return json.dumps({"id": number, **duty.model_dump(mode="json", by_alias=True)}, separators=(",", ":"))
+    plain = {"id": number, **duty.model_dump(mode="json", by_alias=True)}
+    plain["briefing"] = plain.pop("briefing")
+    return json.dumps(plain, separators=(",", ":"))
 
 
 def parse_answer(act: str, raw: bytes | str, number: int) -> Reply:

@@ -114,6 +114,18 @@ CODES: dict[str, tuple[Severity, str]] = {
     "incomplete_ballot": (WARNING, "A ballot leaves an option out."),
     "reserve_mismatch": (FAULT, "The reserve opened is not the one committed to."),
     "wrong_outcome": (WARNING, "A ratification signs another outcome than the log gives."),
+    # evidence
+    "unknown_claim": (WARNING, "A claim or citation names a claim that did not stand; it counts for nothing."),
+    "later_claim": (WARNING, "A claim rests on one that comes after it; it counts for nothing."),
+    "claim_circle": (WARNING, "A claim rests on itself, by a circle of claims; it counts for nothing."),
+    "repeated_label": (WARNING, "A claim has the label of another one of its author's; it counts for nothing."),
+    "unverified_claim": (NOTE, "A score not below the bar, or a signature, cites what nobody says to have observed."),
+    "one_source": (NOTE, "Several members say or stand up for one thing, and all have it from one source."),
+    # how members scored and moved: numbers, each with honest explanations, and never a verdict
+    "sole_minimum": (NOTE, "A member alone scored every option of the others' lower than all others did."),
+    "all_or_nothing": (NOTE, "A member used both ends of the scale and nothing between."),
+    "drift_without_evidence": (NOTE, "A member signed what differs from its first option, and said no reason for it."),
+    "adopted_without_reason": (NOTE, "A member took over another's meaning, and said no reason for it."),
     # commitments
     "not_on_agenda": (WARNING, "The room's agenda has no commitments."),
     "wrong_promise": (WARNING, "A debtor's promises are not those that the opening lists."),

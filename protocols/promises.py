@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from protocols.bodies import kind_of
 from protocols.calendar import Calendar
+from protocols.canonical import digest
 from protocols.commitments.acts import Act, Transition, act_of
 from protocols.commitments.messages import CommitmentTerms, CreateCommitment, ReportEvent
 from protocols.commitments.reports import check_authority
@@ -19,6 +20,7 @@ from protocols.duties import OperationDone, PerformDuty, ReportAsked
 from protocols.event import Event
 from protocols.findings import Finding
 from protocols.instants import Instant, show_instant
+from protocols.loops import Exchange
 from protocols.machine import Refused
 from protocols.messages import RoomOpen
 from protocols.setting import Setting
@@ -36,6 +38,10 @@ class Promises:
     tracker: Tracker
     reported: dict[str, list[ReportAsked]] = field(default_factory=dict)
     operated: dict[str, list[OperationDone]] = field(default_factory=dict)
+    exchanges: dict[str, Exchange] = field(default_factory=dict)
+    """What was done to each commitment since the last new fact, with the state that it met."""
+    vain: dict[str, Exchange] = field(default_factory=dict)
+    """What each member said that was refused, since it last said something that was not."""
 
     @classmethod
     def open(cls, setting: Setting, calendar: Calendar) -> "Promises | None":
@@ -75,13 +81,50 @@ class Promises:
         at = self.calendar.promised(event.at)
         findings = []
         for act in act_of(event.body, at=at, item=event.position, by=event.author, entry_id=event.id):
+            step = self._step(event, act)
+            self._check_loop(act, step)
             applied = self.tracker.apply(act)
             findings += [
                 Finding(r.code, event.position, event.author, f"{act.do} refused: {r.why}", refused=True)
                 for r in applied.refusals
             ]
+            findings += self._follow(event, act, step, refused=bool(applied.refusals))
             findings += self._moved(applied.transitions, event.position)
         return findings
+
+    def _step(self, event: Event, act: Act) -> str:
+        """Return what *act* is in its exchange: who says what, in which state of the commitment."""
+        step = f"{event.author} {act.do}" + (f" to {act.to}" if act.to else "")
+        met = ""
+        if act.commitment and act.do != "create":
+            try:
+                status = self.tracker.status(act.commitment)
+                met = f" while {status.state}, {status.debtor} to {status.creditor}"
+            except KeyError:
+                met = " of nothing known"
+        return f"{step}{met} [{digest(event.body.plain())[:16]}]"
+
+    def _check_loop(self, act: Act, step: str) -> None:
+        """Raise `Refused` if *step* would complete a third round of the same acts on one commitment."""
+        exchange = self.exchanges.get(act.commitment or "")
+        length = None if exchange is None else exchange.closes(step)
+        if exchange is not None and length is not None:
+            raise Refused("loop", f"{act.commitment}: {_told(exchange, step, length)}")
+
+    def _follow(self, event: Event, act: Act, step: str, *, refused: bool) -> list[Finding]:
+        """Take note of *step* as far as loops go; return a finding if it was refused a third time over."""
+        if not refused:
+            self.vain.pop(event.author, None)
+            if act.commitment and act.do != "create":
+                self.exchanges.setdefault(act.commitment, Exchange()).add(step)
+            else:
+                self.exchanges.clear()  # A new fact.
+            return []
+        vain = self.vain.setdefault(event.author, Exchange())
+        length = vain.closes(step)
+        told = "" if length is None else _told(vain, step, length)
+        vain.add(step)
+        return [Finding("loop", event.position, event.author, told)] if told else []
 
     def _remember(self, event: Event) -> None:
         body = event.body
@@ -160,6 +203,13 @@ class Promises:
             done=list(self.reported.get(member, ())),
             operations=list(self.operated.get(member, ())),
         )
+
+
+def _told(exchange: Exchange, step: str, length: int) -> str:
+    """Return a cycle in words: its length, and its steps."""
+    steps = [*exchange.last(length - 1), step] if length > 1 else [step]
+    shown = ", then ".join(text.partition(" [")[0] for text in steps)
+    return f"a cycle of {length}, the third time: {shown}"
 
 
 def _tracker(opening: RoomOpen) -> Tracker | None:

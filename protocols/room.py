@@ -27,6 +27,7 @@ from protocols.commitments.tracker import Tracker
 from protocols.concord.machine import RATIFY, Concord
 from protocols.duties import Duty, TickDuty
 from protocols.event import Event
+from protocols.evidence import Evidence
 from protocols.findings import Finding
 from protocols.instants import SECOND, Instant
 from protocols.joining import Joining, Promising
@@ -34,6 +35,7 @@ from protocols.machine import Ending, Refused, Stage
 from protocols.messages import Excuse, Leave, RoomOpen, Tick
 from protocols.outcome import result_of
 from protocols.promises import Promises
+from protocols.sealed import SealedRound
 from protocols.setting import Setting
 from protocols.steps import Plan, Step, is_late
 
@@ -51,6 +53,7 @@ class Room:
     calendar: Calendar
     joining: Joining
     spending: Spending
+    evidence: Evidence
     accord: Accord | None = None
     concord: Concord | None = None
     closing: Closing | None = None
@@ -75,7 +78,7 @@ class Room:
         calendar = Calendar.of(event.body.rehearsal)
         spending = Spending(event.body.rules.budget or Budget(), setting.members)
         promises = Promises.open(setting, calendar)
-        room = cls(setting, 1, event.at, calendar, Joining(setting), spending, promises=promises)
+        room = cls(setting, 1, event.at, calendar, Joining(setting), spending, Evidence(setting), promises=promises)
         room._spend(event)
         room._enter(room.joining)
         return room
@@ -165,7 +168,18 @@ class Room:
         findings = self.stage.answer(step, event)
         if event.author in step.expected:
             step.answers[event.author] = event.position
+        if not self._is_void(step, event.author):
+            findings += self.evidence.take(event, step)
         return findings
+
+    def _is_void(self, step: Step, member: str) -> bool:
+        """Tell whether what *member* revealed at *step* is void: then nothing in it counts."""
+        rounds: list[SealedRound[Any]] = []
+        if self.accord is not None:
+            rounds += [self.accord.meaning, self.accord.reading]
+        if self.concord is not None:
+            rounds += [self.concord.proposals, self.concord.ballot]
+        return any(member in each.void for each in rounds if each.reveal_step == step.id)
 
     def _take_commitment(self, event: Event) -> list[Finding]:
         if self.promises is None:

@@ -12,9 +12,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from agents.agent import Performed
-from protocols.canonical import canonical
+from protocols.bodies import kind_of
+from protocols.canonical import canonical, digest
 from protocols.duties import PerformDuty
 from protocols.instants import SECOND, Duration, Instant
+from protocols.loops import Exchange
 from swarm.clock import earlier
 from swarm.errors import TooLarge
 from swarm.mandate import Mandate
@@ -30,6 +32,11 @@ SOONEST_AGAIN: Duration = SECOND // 10
 """How soon a mind is asked about promises again at its own wish."""
 SAME_ACT_AGAIN: Duration = SECOND
 """How soon the very same act on promises may be said once more."""
+
+
+def _situation(duty: PerformDuty) -> str:
+    """Return a digest of what there is to act on; what was said so far is not part of it."""
+    return digest({"reportable": duty.reportable, "awaiting": [r.id for r in duty.awaiting], "promises": duty.promises})
 
 
 class Performer:
@@ -57,6 +64,9 @@ class Performer:
         self._complaint = ""
         self._explained: str | None = None
         self._acted: dict[bytes, Instant] = {}
+        self._vain = Exchange()
+        self._asked = ""
+        self._given_up: set[str] = set()
         self._home = threading.get_ident(), asyncio.get_running_loop()
 
     def close(self) -> None:
@@ -81,7 +91,8 @@ class Performer:
         if self._performed_at != self._replica.version or due:
             self._performed_at, self._perform_again = self._replica.version, None
             now = [d for d in self._replica.room.duties(self._name) if isinstance(d, PerformDuty)]
-            if not now:
+            self._asked = _situation(now[0]) if now else ""
+            if not now or self._asked in self._given_up:
                 return None
             self.task = asyncio.create_task(self._performed(now[0]))
             await asyncio.sleep(0)
@@ -122,6 +133,10 @@ class Performer:
         now = self._speaker.now()
         if performed.again_in is not None:
             self._perform_again = now + max(performed.again_in, SOONEST_AGAIN)
+        if not performed.acts:
+            return  # To say nothing is no step of a loop, however often.
+        noted = len(self._replica.room.findings)
+        said, paced = 0, False
         said_before = dict(self._acted)
         for act in performed.acts:
             body = act.plain()
@@ -136,13 +151,32 @@ class Performer:
                 continue
             again_at = said_before.get(key, 0) + SAME_ACT_AGAIN
             if now < again_at:
-                self._perform_again = earlier(self._perform_again, again_at)
+                self._perform_again, paced = earlier(self._perform_again, again_at), True
                 continue
             self._acted[key] = now
             try:
                 await self._say(body)
+                said += 1
             except (ValueError, TooLarge) as error:
                 _log.warning("%s: an act on promises cannot be said: %s", self._name, error)
+
+        news = self._replica.room.findings[noted:]
+        refused = {finding.position for finding in news if finding.refused and finding.who == self._name}
+        if not paced:
+            self._mind_loop(performed, in_vain=said <= len(refused))
+
+    def _mind_loop(self, performed: Performed, *, in_vain: bool) -> None:
+        """Ask no more in a situation in which the mind says the same in vain, three rounds of it."""
+        if not in_vain:
+            self._vain = Exchange()
+            return
+        step = f"{self._asked} {digest([act.plain() for act in performed.acts])}"
+        length = self._vain.closes(step)
+        self._vain.add(step)
+        if length is not None:
+            self._given_up |= {step.partition(" ")[0] for step in self._vain.last(length)}
+            kinds = ", ".join(kind_of(act) for act in performed.acts)
+            self._complain(f"loop: {kinds}: a cycle of {length}, the third time in vain; not asked again about this")
 
     def _complain(self, text: str) -> None:
         if text != self._complaint:

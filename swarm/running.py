@@ -27,6 +27,7 @@ from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.memory import MemoryLog
 from swarm.log.port import Log
+from swarm.log.tls import trusted
 from swarm.members import agent_config, make_agent
 from swarm.opening import kept_opening, publish_opening, sign_opening
 from swarm.outbox import MemoryOutbox
@@ -35,7 +36,7 @@ from swarm.processes import Processes
 from swarm.replica import Replica
 from swarm.scenario import Scenario, read_scenario
 from swarm.seat import Seat
-from swarm.summary import cost_of, summary_of
+from swarm.summary import summary_of
 
 Watcher = Callable[[Fold], None]
 """Called with the fold whenever the parent has folded more. What it raises ends the run, and is raised after that."""
@@ -57,7 +58,6 @@ class RunResult:
     reason: str | None
     summary: dict[str, Any]
     ledger: dict[str, Any]
-    cost: dict[str, int]
     seconds: float
     fold: Fold | None = field(default=None, repr=False, compare=False)
 
@@ -80,6 +80,12 @@ class RunResult:
         return commitments
 
     @property
+    def cost(self) -> dict[str, Any]:
+        """What saying all this took: see `swarm.summary.cost_of`."""
+        cost: dict[str, Any] = self.summary["cost"]
+        return cost
+
+    @property
     def exit_code(self) -> int:
         """The exit code of the contract."""
         return EXIT_CODES[self.outcome]
@@ -87,7 +93,7 @@ class RunResult:
     def plain(self) -> dict[str, Any]:
         """Return the result as JSON."""
         head = {"room": self.room, "outcome": self.outcome, "reason": self.reason}
-        return {**self.summary, **head, "ledger": self.ledger, "cost": self.cost, "seconds": self.seconds}
+        return {**self.summary, **head, "ledger": self.ledger, "seconds": self.seconds}
 
 
 def run(
@@ -98,13 +104,15 @@ def run(
     roster: str | os.PathLike[str] | None = None,
     directory: str | os.PathLike[str] | None = None,
     server: str | None = None,
+    tls_ca: str | os.PathLike[str] | None = None,
     watch: Watcher | None = None,
 ) -> RunResult:
     """Run *scenario* to its end and return what it came to.
 
     With *memory* all members sit in this process over an in-memory log; else each is a process of its own, over an
-    embedded nats-server or the one at *server*. *ledger* and *roster* are written if named. With *directory* the
-    server's store, the keys and the outboxes are kept there, and the same call resumes a run that was cut off.
+    embedded nats-server or the one at *server*, whose certificate the authority in the file *tls_ca* signed. *ledger*
+    and *roster* are written if named. With *directory* the server's store, the keys and the outboxes are kept there,
+    and the same call resumes a run that was cut off.
 
     Raises `BadInput` for a scenario that cannot be used; what happens afterwards is in the result.
     """
@@ -115,11 +123,14 @@ def run(
         raise BadInput("a run in memory has neither a directory nor a server")
     if server is not None:
         check_server(server)
+        trusted(tls_ca)
+    elif tls_ca is not None:
+        raise BadInput("--tls-ca goes with --server")
     source = None if isinstance(scenario, Mapping | Document) else Path(scenario)
     paths = [Path(path) if path is not None else None for path in (ledger, roster)]
     check_writable(paths, source)
     with Kept.at(None if directory is None else Path(directory), parsed.names) as kept:
-        job = _Run(parsed, kept, ledger=paths[0], roster=paths[1], server=server, watch=watch)
+        job = _Run(parsed, kept, ledger=paths[0], roster=paths[1], server=server, tls_ca=tls_ca, watch=watch)
         return asyncio.run(job.run(job.in_memory() if memory else job.in_processes()))
 
 
@@ -134,6 +145,7 @@ class _Run:
         ledger: Path | None,
         roster: Path | None,
         server: str | None,
+        tls_ca: str | os.PathLike[str] | None,
         watch: Watcher | None,
     ) -> None:
         self._scenario = scenario
@@ -141,6 +153,7 @@ class _Run:
         self._ledger = ledger
         self._roster = roster
         self._server = server
+        self._tls_ca = None if tls_ca is None else os.path.abspath(tls_ca)
         self._watch = watch
         self._started = monotonic()
         self._stop = asyncio.Event()
@@ -192,7 +205,8 @@ class _Run:
             if not members and not replica.room.over:
                 await self._start(members)
             login = broker is not None
-            members.sit({"room": replica.name, "opener": self._opener.public, "server": url, "login": login})
+            where = {"room": replica.name, "opener": self._opener.public, "server": url}
+            members.sit({**where, "login": login, "tls_ca": self._tls_ca})
             lost = None if broker is None else broker.wait()
             interrupted = await self._until_over(replica, members.ended(), lost, members.end, members.why)
             return self._finish(replica.fold, interrupted)
@@ -224,13 +238,14 @@ class _Run:
         broker = None
         if self._server is not None:
             url = self._server
-            await ensure_streams(url, timeout_s=REACH_S)
+            await ensure_streams(url, tls=trusted(self._tls_ca), timeout_s=REACH_S)
         else:
             keys = [identity.public for identity in self._kept.identities.values()]
             broker = await stack.enter_async_context(Broker(self._kept.broker, members=keys))
             url = broker.url
         login = self._opener if broker is not None else None
-        log = await JetStreamLog.connect(url, identity=login, name="swarm-run", timeout_s=REACH_S)
+        tls = trusted(self._tls_ca)
+        log = await JetStreamLog.connect(url, identity=login, name="swarm-run", tls=tls, timeout_s=REACH_S)
         return url, broker, await stack.enter_async_context(log)
 
     async def _open(self, log: Log, members: Processes | None = None) -> Replica:
@@ -349,7 +364,6 @@ class _Run:
                 "entries": chain.position,
                 "head": chain.head,
             },
-            cost=cost_of(fold),
             seconds=round(monotonic() - self._started, 3),
             fold=fold,
         )

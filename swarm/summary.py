@@ -1,14 +1,13 @@
 """What a folded room came to, as run and audit both tell it: one function, so that they cannot differ."""
 
+from decimal import Decimal
 from typing import Any
 
+from protocols.budget import Used, decimal_seconds
 from protocols.concord.machine import Concord
 from protocols.findings import Finding
 from protocols.outcome import decision_of, divergences_of, untested_of
 from protocols.room import Room
-from swarm.ledger.fold import Fold
-
-COUNTS = ("tokens_in", "tokens_out", "calls")
 
 
 def summary_of(room: Room) -> dict[str, Any]:
@@ -24,6 +23,7 @@ def summary_of(room: Room) -> dict[str, Any]:
         "divergences": divergences_of(room.accord),
         "untested": untested_of(room.accord),
         "commitments": commitments_of(room),
+        "cost": cost_of(room),
         "findings": [finding.plain() for finding in [*room.findings, *_troubles(room)]],
     }
 
@@ -106,11 +106,34 @@ def _pattern(scores: list[int]) -> dict[str, int]:
     }
 
 
-def cost_of(fold: Fold) -> dict[str, int]:
-    """Return what saying all this took, as the entries declare it."""
-    total = dict.fromkeys(COUNTS, 0)
-    for record in fold.records:
-        if record.entry is not None and record.entry.cost:
-            for name in COUNTS:
-                total[name] += record.entry.cost.get(name, 0)
-    return total
+def cost_of(room: Room) -> dict[str, Any]:
+    """Return what saying all this took, as the entries declare it: in all, by member, and for what.
+
+    ``agreement`` is the same as in all where the room agreed, else null. ``coordinating`` is the share of tokens, calls
+    and seconds that went into coming to the result, as decimal text; the rest went into acting on promises.
+    """
+    spending = room.spending
+    agreed = room.ending is not None and room.ending.outcome == "agreed"
+    return {
+        **_amounts(spending.room),
+        "members": {m: {**_amounts(u), "models": list(u.models)} for m, u in sorted(spending.used.items())},
+        "agreement": _amounts(spending.room) if agreed else None,
+        "coordinating": {
+            name: _share(spending.coordinating.amount(name), spending.room.amount(name))
+            for name in ("tokens", "calls", "seconds")
+        },
+    }
+
+
+def _amounts(used: Used) -> dict[str, Any]:
+    return {
+        "tokens_in": used.tokens_in,
+        "tokens_out": used.tokens_out,
+        "calls": used.calls,
+        "seconds": decimal_seconds(used.nanos),
+    }
+
+
+def _share(part: int, whole: int) -> str | None:
+    """Return *part* of *whole* as decimal text with two digits; None of nothing."""
+    return None if whole == 0 else f"{Decimal(part) / Decimal(whole):.2f}"

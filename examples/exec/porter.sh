@@ -4,6 +4,7 @@
 while IFS= read -r duty; do
     id=${duty#'{"id":'} id=${id%%,*}
     act=${duty#*'"act":"'} act=${act%%'"'*}
+    duty=${duty%%',"briefing":'*}
     case $act in
     propose)
         said='"answer":{"option":{"title":"lodge, either day","offer":{"day":"thursday","place":"lodge"}}}' ;;

@@ -167,10 +167,11 @@ class Accord(Stage):
 
     def _judge_meaning(self, member: str, content: dict[str, Any]) -> dict[str, Interpretation]:
         try:
-            said = Interpretations.model_validate(content).interpretations
+            whole = Interpretations.model_validate(content)
         except ValidationError as error:
             raise Refused("void_interpretation", first_problem(error)) from None
-        for term in said:
+        said = whole.interpretations
+        for term in [*said, *(whole.cites or ())]:
             if term not in self.terms:
                 raise Refused("void_interpretation", f"{term!r} is no term; the terms are {', '.join(self.terms)}")
         return said

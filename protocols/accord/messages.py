@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from protocols.canonical import digest
+from protocols.claims import Cites, Claims
 from protocols.message import DecimalText, Hex, Message, Name, StepId, Text, Words
 
 Verdict = Literal["yes", "no", "unsure"]
@@ -59,9 +60,11 @@ def interpretation_id(term: str, interpretation: Interpretation) -> str:
 
 
 class Interpretations(Message):
-    """The sealed answer of ``accord.meaning``: an interpretation of each term."""
+    """The sealed answer of ``accord.meaning``: an interpretation of each term, and by term what claims it cites."""
 
     interpretations: dict[Name, Interpretation]
+    claims: Claims | None = None
+    cites: dict[Name, Cites] | None = None
 
 
 class Readings(Message):
@@ -79,6 +82,7 @@ class Settlement(Message):
     rule: Hex | None = None
     keep: Literal[True] | None = None
     because: Text | None = None
+    cites: Cites | None = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "Settlement":
@@ -95,3 +99,4 @@ class Settle(Message):
     kind: Literal["accord.settle"] = "accord.settle"
     step: StepId
     terms: dict[Name, Settlement]
+    claims: Claims | None = None

@@ -330,7 +330,7 @@ class Concord(Stage):
             raise Refused("void_option", first_problem(error)) from None
         option, _, notes = complete(proposal.option, member, self.setting.opening, self.quotes, self.tracker, position)
         findings += notes + self._open_terms_used(option, member, position)
-        return Proposal(option=option, reserve=proposal.reserve)
+        return proposal.model_copy(update={"option": option})
 
     def _open_terms_used(self, option: Option, member: str, position: int) -> list[Finding]:
         offer = [f"{issue} {value}" for issue, value in option.offer.items()]
@@ -365,8 +365,8 @@ class Concord(Stage):
         fault = find_fault(Ballot(said.scores, said.rejects), asked, self.rejects_left(member))
         if fault is not None:
             raise Refused(fault.code, f"{self._title(fault.option)}: {fault.text}" if fault.option else fault.text)
-        if not said.reasons.keys() <= set(asked):
-            raise Refused("unknown_option", "a reason names an option that is not asked about")
+        if not {*said.reasons, *(said.cites or {})} <= set(asked):
+            raise Refused("unknown_option", "a reason or citation names an option that is not asked about")
         committed = self.proposals.contents.get(member) if self.ballots == 1 else None
         opened = said.reserve
         if (committed is None) != (opened is None):

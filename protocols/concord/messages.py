@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from protocols.canonical import LARGEST_INTEGER, digest
+from protocols.claims import Cites, Claims
 from protocols.commitments.messages import CommitmentTerms
 from protocols.message import Hex, Message, Name, StepId, Text, Title
 
@@ -49,15 +50,18 @@ def reserve_digest(room: str, key: str, reserve: int | None, nonce: str) -> str:
 
 
 class Proposal(Message):
-    """The sealed answer of ``concord.option``: an option, and the commitment to the member's reserve."""
+    """The sealed answer of ``concord.option``: an option, the claims it cites, and the commitment to a reserve."""
 
     option: Option
     reserve: Hex
+    claims: Claims | None = None
+    cites: Cites | None = None
 
 
 class BallotContent(Message):
     """The sealed answer of ``concord.ballot.N``: a score or a reasoned rejection for every option asked about.
 
+    ``cites`` gives by option the claims that the member scores it on.
     Its fields are checked by the rules and not by the model, so that what is wrong has a code and a name.
     """
 
@@ -65,6 +69,8 @@ class BallotContent(Message):
     rejects: dict[str, Any] = Field(default_factory=dict)
     reasons: dict[str, Text] = Field(default_factory=dict)
     reserve: ReserveOpening | None = None
+    claims: Claims | None = None
+    cites: dict[str, Cites] | None = None
 
 
 class Quote(Message):
@@ -81,6 +87,8 @@ class Improve(Message):
     kind: Literal["concord.improve"] = "concord.improve"
     step: StepId
     option: Option
+    claims: Claims | None = None
+    cites: Cites | None = None
 
 
 class Pass(Message):
@@ -99,6 +107,8 @@ class Ratify(Message):
     outcome: Hex
     accept: bool
     because: Text | None = None
+    claims: Claims | None = None
+    cites: Cites | None = None
 
     @model_validator(mode="after")
     def _declines_with_a_reason(self) -> "Ratify":

@@ -1,5 +1,6 @@
 """What a viewer of a run sees: meaning, choice, agreement and promises, each as soon as it is settled."""
 
+from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -282,6 +283,7 @@ class RunView:
         for finding in faults:
             who = f"{visible(finding['who'])}: " if finding["who"] else ""
             self._line(f"  {finding['code']} at {finding['position']}: {who}{visible(finding['text'])}", "yellow")
+        self._cost(result.cost)
         self._line()
         if result.ledger["path"] is not None:
             pins = f" --roster {roster}" if roster is not None else ""
@@ -290,6 +292,19 @@ class RunView:
             self._line(f"             Check it yourself:  swarm audit {path}{pins}")
         else:
             self._line(f"{result.ledger['entries']} entries; --ledger FILE keeps them for an audit", "dim")
+
+    def _cost(self, cost: dict[str, Any]) -> None:
+        """Print what minds say that their answers took; nothing where none says so."""
+        used = {name: c for name, c in cost["members"].items() if c["calls"] or c["tokens_in"] or c["tokens_out"]}
+        if not used:
+            return
+        self._line()
+        self._line(
+            f"COST         {_amount(cost)}; {_percent(cost['coordinating'])} of it to come to the result", "bold"
+        )
+        for name, spent in used.items():
+            models = ", ".join(visible(model) for model in spent["models"])
+            self._line(f"             {visible(name)}: {_amount(spent)}{f'  ({models})' if models else ''}")
 
     def _tally(self, room: Room) -> None:
         assert room.tracker is not None
@@ -337,6 +352,15 @@ def _bound(bound: Bound) -> str:
     if bound.min is not None and bound.max is not None:
         return f"{bound.min}{unit}" if bound.min == bound.max else f"{bound.min} to {bound.max}{unit}"
     return f"from {bound.min}{unit}" if bound.min is not None else f"up to {bound.max}{unit}"
+
+
+def _amount(cost: dict[str, Any]) -> str:
+    return f"{cost['calls']} calls, {cost['tokens_in']} tokens in, {cost['tokens_out']} out, {cost['seconds']} s"
+
+
+def _percent(shares: dict[str, str | None]) -> str:
+    share = shares["tokens"] or shares["calls"] or shares["seconds"] or "0"
+    return f"{Decimal(share) * 100:.0f} %"
 
 
 def _date(instant: int) -> str:

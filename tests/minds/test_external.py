@@ -7,7 +7,6 @@ import re
 import shlex
 import signal
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from typing import Any
 import pytest
 
 from agents import external
-from agents.agent import Costed, NoAnswer, Performed, Proposed, Ratified, Scored
+from agents.agent import BadAnswer, Costed, NoAnswer, Performed, Proposed, Ratified, Scored
 from agents.external import Exec, ExternalMind
-from agents.wire import ANSWERS, DUTIES, BadAnswer, BadLine, duty_json, parse_answer
+from agents.wire import ANSWERS, DUTIES, BadLine, duty_json, parse_answer
+from protocols.budget import Left
 from protocols.commitments.messages import ReportEvent
 from protocols.concord.messages import Option
 from protocols.duties import ImproveDuty, OptionAsked, PerformDuty, ScoreDuty
@@ -86,7 +86,7 @@ def why(config: Exec, duty: Any = None) -> str:
     """Return the reason why *config* has no answer when it is to score."""
 
     async def work(mind: ExternalMind) -> str:
-        with pytest.raises(NoAnswer) as caught:
+        with pytest.raises((NoAnswer, BadAnswer)) as caught:
             await mind.score(duty or ballot())
         return str(caught.value)
 
@@ -96,9 +96,10 @@ def why(config: Exec, duty: Any = None) -> str:
     return said
 
 
-def ballot(deadline: int | None = None) -> ScoreDuty:
+def ballot(left: str | None = None) -> ScoreDuty:
     option = OptionAsked(id=OPTION, option=Option(title="x"), proposers=["ann"])
-    return ScoreDuty(member="bob", deadline=deadline, options=[option], rejects_left=1, bar=50, opens_reserve=True)
+    time_left = None if left is None else Left(seconds=left)
+    return ScoreDuty(member="bob", left=time_left, options=[option], rejects_left=1, bar=50, opens_reserve=True)
 
 
 def standing() -> PerformDuty:
@@ -264,7 +265,7 @@ def score(self, duty):
 def test_the_deadline_of_a_duty_is_a_limit_too(tmp_path: Path) -> None:
     """Protects the step: its reason is given, last words included, before its peer stops waiting."""
     body = "def score(self, duty):\n    print('thinking', file=sys.stderr, flush=True)\n    time.sleep(3600)"
-    reason = why(commanded(tmp_path, body), ballot(int((time.time() + 4) * 1_000_000)))
+    reason = why(commanded(tmp_path, body), ballot(left="4"))
     assert re.fullmatch(r"no answer to score within [0-3]\.\d s; last on stderr: thinking", reason), reason
 
 

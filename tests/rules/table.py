@@ -42,9 +42,16 @@ def opening_of(members: Iterable[str] = "abc", **fields_: Any) -> dict[str, Any]
     return plain | {"nonce": hexed("opening"), "rules": rules} | fields_
 
 
-def event_of(body: dict[str, Any] | Message, author: str, position: int, at: int, seen: int | None = None) -> Event:
+def event_of(
+    body: dict[str, Any] | Message,
+    author: str,
+    position: int,
+    at: int,
+    seen: int | None = None,
+    cost: dict[str, Any] | None = None,
+) -> Event:
     said = body if isinstance(body, Message) else parse_body(body)
-    return Event(position, at, author, hexed("entry", position), position - 1 if seen is None else seen, said)
+    return Event(position, at, author, hexed("entry", position), position - 1 if seen is None else seen, said, cost)
 
 
 def open_room(author: str = "a", **fields_: Any) -> Room:
@@ -64,6 +71,8 @@ class Table:
         self.said: list[Event] = []
         self._opened: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
         self.reserves: dict[str, int | None] = {}
+        self.costs: dict[str, dict[str, Any]] = {}
+        """What each member says that saying anything takes, from now on."""
 
     # -- saying things --------------------------------------------------------------------------------------------
 
@@ -83,9 +92,12 @@ class Table:
     def say(
         self, author: str, body: dict[str, Any] | Message, *, at: int | None = None, seen: int | None = None
     ) -> list[str]:
-        """Let *author* say *body*, a millisecond after what came before; return the codes of the findings."""
+        """Let *author* say *body*, a millisecond after what came before; return the codes of the findings.
+
+        What `costs` holds for the author goes with it.
+        """
         when = self.room.at + 1000 if at is None else at
-        event = event_of(body, author, self.room.position + 1, when, seen)
+        event = event_of(body, author, self.room.position + 1, when, seen, self.costs.get(author))
         self.said.append(event)
         findings = self.room.apply(event)
         for finding in findings:

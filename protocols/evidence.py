@@ -1,0 +1,356 @@
+"""What a room's claims rest on: a register of what was stated and cited, and the graph from claims to their roots.
+
+An answer may rest on what stood on the log when its step opened, and on what stands before in the answer itself. So
+nothing that members state in one step can lean on each other, and no order of arrival touches the result. A claim that
+names anything else is named in a finding and counts for nothing, as do those that rest on it.
+
+Whether a claim is true nobody here decides. What is counted is from how many mouths it comes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import networkx
+
+from protocols.accord.messages import Settle
+from protocols.claims import ID, Claim, claim_id
+from protocols.concord.messages import Improve, Ratify
+from protocols.event import Event
+from protocols.findings import Finding
+from protocols.machine import Refused
+from protocols.messages import Reveal
+from protocols.setting import Setting
+from protocols.steps import Step
+
+if TYPE_CHECKING:
+    from protocols.room import Room
+
+SHOWN = 80
+"""Characters of a claim that a finding repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A claim that stands: who stated it where, the claims it rests on (by id), and the names it was heard from."""
+
+    id: str
+    by: str
+    position: int
+    label: str | None
+    text: str
+    source: str
+    rests_on: tuple[str, ...] = ()
+    heard_from: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """That an answer cites a claim. ``about`` is the option (its id) or the term that it is cited for.
+
+    It is empty where that goes without saying: the option proposed, the outcome signed.
+    """
+
+    by: str
+    position: int
+    step: str
+    about: str
+    claim: str
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Where a claim comes from in the end: who observed what it rests on, and whom it was heard from beyond that."""
+
+    observed_by: frozenset[str] = frozenset()
+    heard_from: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The independent roots. One name is one root, however many claims or members lead to it."""
+        return self.observed_by | self.heard_from
+
+    @classmethod
+    def of_all(cls, roots: Iterable["Roots"]) -> "Roots":
+        """Return the roots of several claims together."""
+        several = list(roots)
+        return cls(
+            frozenset().union(*(each.observed_by for each in several)),
+            frozenset().union(*(each.heard_from for each in several)),
+        )
+
+
+@dataclass(slots=True)
+class Evidence:
+    """The claims of one room that stand, and what cites them."""
+
+    setting: Setting
+    claims: dict[str, Stated] = field(default_factory=dict)
+    labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Member → label → id."""
+    citations: list[Citation] = field(default_factory=list)
+
+    # -- the fold -------------------------------------------------------------------------------------------------
+
+    def take(self, event: Event, step: Step) -> list[Finding]:
+        """Take what an answer to *step*, valid by the rules of its stage, states and cites."""
+        claims, cites = _said(event)
+        if not claims and not cites:
+            return []
+        findings: list[Finding] = []
+        circles = self._in_circles(event.author, claims)
+        for place, claim in enumerate(claims):
+            later = {other.id for other in claims[place:] if other.id is not None}
+            try:
+                if place in circles:
+                    raise Refused("claim_circle", "rests on itself, by a circle of claims")
+                self._state(claim, later, event, step.opened)
+            except Refused as refused:
+                text = f"the claim {claim.id or short(claim.text)!r} {refused.why}; it counts for nothing"
+                findings.append(Finding(refused.code, event.position, event.author, text))
+        for about, references in cites:
+            found = {reference: self._find(reference, event, step.opened) for reference in references}
+            for reference in [reference for reference, identifier in found.items() if identifier is None]:
+                text = f"cites {reference!r}, which is no claim that stood when {step.id} opened"
+                findings.append(Finding("unknown_claim", event.position, event.author, text))
+            self.citations += [
+                Citation(event.author, event.position, step.id, about, identifier)
+                for identifier in dict.fromkeys(found.values())
+                if identifier is not None
+            ]
+        return findings
+
+    def _state(self, claim: Claim, later: set[str], event: Event, opened: int) -> None:
+        """Add *claim*, the labels in *later* being yet to come, or raise `Refused`: it cannot stand."""
+        rests_on, heard_from = set[str](), set[str]()
+        for reference in claim.origin or ():
+            if not self._is_of_a_claim(reference, claim):
+                heard_from.add(reference)
+                continue
+            comes_later = reference.removeprefix(f"{event.author}:") in later
+            found = None if comes_later else self._find(reference, event, opened)
+            if found is not None:
+                rests_on.add(found)
+            elif comes_later or self._named(reference, event.author) is not None:
+                raise Refused("later_claim", f"rests on {reference!r}, which comes after it")
+            else:
+                raise Refused("unknown_claim", f"rests on {reference!r}, which is no claim that stands")
+        key = self.setting.keys[event.author]
+        identifier = claim_id(self.setting.room, key, claim, rests_on | heard_from)
+        if claim.id is not None:
+            if self.labels.setdefault(event.author, {}).setdefault(claim.id, identifier) != identifier:
+                raise Refused("repeated_label", "has the label of another one of its author's, which stands")
+        stated = Stated(
+            id=identifier,
+            by=event.author,
+            position=event.position,
+            label=claim.id,
+            text=claim.text,
+            source=claim.source,
+            rests_on=tuple(sorted(rests_on)),
+            heard_from=tuple(sorted(heard_from)),
+        )
+        self.claims.setdefault(identifier, stated)
+
+    def _is_of_a_claim(self, reference: str, claim: Claim) -> bool:
+        """Tell whether *reference* in *claim* is one to a claim, and not the name of whom it was heard from."""
+        return claim.source == "derived" or ID.fullmatch(reference) is not None or self._author(reference) is not None
+
+    def _author(self, reference: str) -> str | None:
+        """Return the member in a ``member:label``."""
+        member, colon, _ = reference.rpartition(":")
+        return member if colon and member in self.setting.keys else None
+
+    def _named(self, reference: str, own: str) -> Stated | None:
+        """Return the claim that *reference* names, whenever it was stated; a label alone is one of *own*'s."""
+        identifier: str | None = reference
+        if not ID.fullmatch(reference):
+            author = self._author(reference)
+            label = reference if author is None else reference.rpartition(":")[2]
+            identifier = self.labels.get(author or own, {}).get(label)
+        return self.claims.get(identifier or "")
+
+    def _find(self, reference: str, event: Event, opened: int) -> str | None:
+        """Return the id of the claim that an answer may name by *reference*; None if there is none."""
+        found = self._named(reference, event.author)
+        known = found is not None and (found.position <= opened or found.position == event.position)
+        return found.id if found is not None and known else None
+
+    def _in_circles(self, author: str, claims: Sequence[Claim]) -> set[int]:
+        """Return the places of those of *claims*, stated in one answer, that rest on themselves."""
+        places = {claim.id: place for place, claim in enumerate(claims) if claim.id is not None}
+        graph = networkx.DiGraph(
+            (place, places[own])
+            for place, claim in enumerate(claims)
+            for reference in claim.origin or ()
+            if self._is_of_a_claim(reference, claim) and (own := reference.removeprefix(f"{author}:")) in places
+        )
+        circles = [part for part in networkx.strongly_connected_components(graph) if len(part) > 1]
+        return set().union(*circles, networkx.nodes_with_selfloops(graph))
+
+    # -- the graph ------------------------------------------------------------------------------------------------
+
+    def graph(self) -> Any:
+        """Return the directed graph of claims (by id), an edge to each claim that one rests on; it has no circle."""
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(self.claims)
+        graph.add_edges_from((claim.id, other) for claim in self.claims.values() for other in claim.rests_on)
+        return graph
+
+    def roots(self) -> dict[str, Roots]:
+        """Return the roots of every claim."""
+        found: dict[str, Roots] = {}
+        graph = self.graph()
+        for identifier in networkx.topological_sort(graph.reverse(copy=False)):
+            claim = self.claims[identifier]
+            observed = frozenset({claim.by} if claim.source == "observed" else ())
+            own = Roots(observed, frozenset(claim.heard_from))
+            found[identifier] = Roots.of_all([own, *(found[other] for other in graph[identifier])])
+        return found
+
+
+def _said(event: Event) -> tuple[list[Claim], list[tuple[str, Sequence[str]]]]:
+    """Return the claims that an answer states, and what it cites for what; its stage has checked their form."""
+    body = event.body
+    if isinstance(body, Reveal):
+        claims = [Claim.model_validate(plain) for plain in body.content.get("claims") or ()]
+        cites = body.content.get("cites") or []
+        return claims, list(cites.items()) if isinstance(cites, Mapping) else [("", cites)]
+    if isinstance(body, Settle):
+        return list(body.claims or ()), [(term, said.cites) for term, said in body.terms.items() if said.cites]
+    if isinstance(body, Improve | Ratify):
+        return list(body.claims or ()), [("", body.cites)] if body.cites else []
+    return [], []
+
+
+def short(text: str) -> str:
+    """Return a claim's words as findings repeat them."""
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+# -- what the claims carried -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """That an answer stands on a claim: whose and where, for which option or meaning, and how.
+
+    ``weighty`` are scores not below the bar, and signatures under the outcome.
+    """
+
+    by: str
+    position: int
+    claim: str
+    thing: tuple[str, str]
+    """An option's id, or a term and the id of a meaning."""
+    words: str
+    """What the thing is, for people."""
+    how: str
+    weighty: bool = False
+
+
+def carried_in(room: "Room") -> Iterator[Carried]:
+    """Yield what claims carried in *room*: meanings, options, scores not below the bar, signatures."""
+    for said in room.evidence.citations:
+        found = _in_accord(room, said) if said.step.startswith("accord.") else _in_concord(room, said)
+        if found is not None:
+            yield found
+
+
+def _in_accord(room: "Room", said: Citation) -> Carried | None:
+    assert room.accord is not None
+    meaning = room.accord.ids.get(said.about, {}).get(said.by, "")
+    if said.step == "accord.settle":
+        settled = room.accord.settlements[said.about][said.by]
+        meaning = settled.adopt or settled.rule or meaning
+    return Carried(
+        said.by, said.position, said.claim, (said.about, meaning), f"a meaning of {said.about!r}", "gives a meaning"
+    )
+
+
+def _in_concord(room: "Room", said: Citation) -> Carried | None:
+    concord = room.concord
+    assert concord is not None
+    how, option, weighty = "proposes", "", False
+    if said.step == concord.proposals.reveal_step:
+        own = [c.id for c in concord.candidates.values() if said.by in c.proposers and c.fate == "initial"]
+        option = own[0] if own else ""
+    elif said.step == "concord.ratify":
+        if concord.ratified[said.by].accept:
+            how, option, weighty = "signs", concord.standing or "", True
+    elif said.step.startswith("concord.ballot."):
+        score = concord.table.scores.get(said.by, {}).get(said.about)
+        if score is not None and score >= room.setting.opening.rules.bar:
+            how, option, weighty = f"scores {score}", said.about, True
+    else:
+        improved = [c.id for c in concord.candidates.values() if c.position == said.position and c.fate != "initial"]
+        option = improved[0] if improved else ""
+    if not option:
+        return None
+    title = repr(concord.candidates[option].option.title)
+    return Carried(said.by, said.position, said.claim, (option, ""), title, how, weighty)
+
+
+def evidence_of(room: "Room") -> list[dict[str, Any]]:
+    """Return every claim of *room* that stands, as JSON, with its independent roots and what it carried."""
+    roots = room.evidence.roots()
+    carried: dict[str, list[dict[str, Any]]] = {}
+    for each in carried_in(room):
+        carried.setdefault(each.claim, []).append(
+            {"by": each.by, "position": each.position, "how": each.how, "what": each.words}
+        )
+    return [
+        {
+            "id": claim.id,
+            "by": claim.by,
+            "position": claim.position,
+            "label": claim.label,
+            "text": claim.text,
+            "source": claim.source,
+            "rests_on": list(claim.rests_on),
+            "heard_from": list(claim.heard_from),
+            "observed_by": sorted(roots[claim.id].observed_by),
+            "roots": sorted(roots[claim.id].names),
+            "independent": len(roots[claim.id].names),
+            "verified": bool(roots[claim.id].observed_by),
+            "carried": carried.get(claim.id, []),
+        }
+        for claim in sorted(room.evidence.claims.values(), key=lambda claim: (claim.position, claim.id))
+    ]
+
+
+def evidence_findings(room: "Room") -> list[Finding]:
+    """Return where several voices have one source, and where what nobody observed carried a score or a signature."""
+    evidence, carried = room.evidence, list(carried_in(room))
+    roots = evidence.roots()
+    unverified = [
+        Finding(
+            "unverified_claim",
+            each.position,
+            each.by,
+            f"{each.how} {each.words} on {short(evidence.claims[each.claim].text)!r}, which nobody says to have observed",
+        )
+        for each in carried
+        if each.weighty and not roots[each.claim].observed_by
+    ]
+    return [*_one_source(evidence, carried, roots), *unverified]
+
+
+def _one_source(evidence: Evidence, carried: Iterable[Carried], roots: Mapping[str, Roots]) -> Iterator[Finding]:
+    """Find what several members stand up for, or state in the same words, and all have from one root."""
+    voices: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    told: dict[tuple[str, ...], tuple[int, str]] = {}
+    said: list[tuple[tuple[str, ...], str, str, int, str]] = [
+        (("claim", c.text, ""), c.by, c.id, c.position, f"the claim {short(c.text)!r}")
+        for c in evidence.claims.values()
+    ]
+    said += [(each.thing, each.by, each.claim, each.position, each.words) for each in carried]
+    for thing, by, claim, position, words in said:
+        voices.setdefault(thing, {}).setdefault(by, set()).add(claim)
+        told[thing] = max(position, told.get(thing, (0, ""))[0]), words
+    for thing, cited in voices.items():
+        names = Roots.of_all(roots[claim] for claims in cited.values() for claim in claims).names
+        if len(cited) > 1 and len(names) == 1:
+            position, words = told[thing]
+            text = f"{len(cited)} voices ({', '.join(sorted(cited))}) for {words}, one source: {min(names)}"
+            yield Finding("one_source", position, "", text)

@@ -18,7 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents.agent import Agent, BadAnswer, Costed, NoAnswer, Performed, Proposed, Ratified, Scored
+from agents.agent import Agent, BadAnswer, Costed, Grounded, NoAnswer, Performed, Proposed, Ratified, Scored
 from agents.scripted import Scripted
 from agents.utility import UtilityMind
 from protocols.accord.messages import Interpretations, Readings, Settle, Settlement
@@ -121,7 +121,7 @@ class Mind:
                 answer = method(*arguments)
                 answer = await answer if inspect.isawaitable(answer) else answer
             else:
-                async with limit, self._admitted() as left:
+                async with limit, self._admitted(arguments) as left:
                     answer = await self._apart(method, self._briefed(arguments, left, timeout_s))
         except UsedUp as used_up:
             raise Excused(f"budget: no {used_up} left") from None
@@ -141,8 +141,10 @@ class Mind:
             return answer.answer
         return answer
 
-    def _admitted(self) -> AbstractAsyncContextManager[Left]:
-        if self._purse is None or self._agent.free:
+    def _admitted(self, arguments: tuple[Any, ...]) -> AbstractAsyncContextManager[Left]:
+        """Hold what answering a duty may take; who a mind is and whether it joins is asked whatever is left."""
+        of_budget = any(isinstance(a, Duty) and not isinstance(a, JoinDuty) for a in arguments)
+        if self._purse is None or self._agent.free or not of_budget:
             return nullcontext(Left())
         return self._purse.hold()
 
@@ -285,9 +287,13 @@ def compose(duty: Duty, answer: Any, room: Room, identity: Identity, mandate: Ma
     if room.step is None or room.step.id != duty.step:
         raise Excused(f"{duty.step} is not open any more")
     try:
-        said, secret = _said(duty, answer, room, identity)
+        grounds = answer.plain() if isinstance(answer, Grounded) else {}
+        said, secret = _said(duty, answer.answer if isinstance(answer, Grounded) else answer, room, identity)
         plain = said.plain() if isinstance(said, Message) else said
         sealed = isinstance(duty, InterpretDuty | ReadDuty | ProposeDuty | ScoreDuty)
+        if grounds:
+            plain |= grounds
+            said = plain if sealed else parse_body(plain)
         room.check(duty.member, plain if sealed else said)
         if not sealed:
             parse_body(plain)

@@ -8,7 +8,8 @@ from typing import NoReturn
 
 import typer
 
-from swarm.cli import audit, broker, check, decide, explain, export, keys, peer, run, say, track
+from swarm.cli import audit, broker, check, decide, explain, export, keys, mcp, peer, run, say, status, track
+from swarm.cli.approve import approve_command
 from swarm.cli.open import open_command
 from swarm.cli.output import print_json
 from swarm.errors import BadInput, SwarmError
@@ -36,8 +37,13 @@ app.command("broker")(broker.broker_command)
 app.command("export")(export.export_command)
 app.command("open")(open_command)
 app.command("peer")(peer.peer_command)
+app.command("approve")(approve_command)
+app.command("mcp")(mcp.mcp_command)
 app.command("say")(say.say_command)
 app.command("receipt")(say.receipt_command)
+app.command("status")(status.status_command)
+app.command("watch")(status.watch_command)
+app.command("rooms")(status.rooms_command)
 app.command("check")(check.check_command)
 app.command("schema")(check.schema_command)
 app.add_typer(keys.app, name="keys")

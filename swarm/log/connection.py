@@ -1,6 +1,6 @@
 """One connection to a NATS server: calls answered over a single inbox, subscriptions answered by plain functions.
 
-nats-py does the protocol, the login and the reconnecting. Five of its insides are replaced, in `_Client`, because
+nats-py does the protocol, the login and the reconnecting. Six of its insides are replaced, in `_Client`, because
 nothing public does what is needed; ``tests/log/test_connection.py`` pins each of them:
 
 - what arrives goes to a plain function, headers unparsed: its own header parser depends on an optional package, and
@@ -8,6 +8,7 @@ nothing public does what is needed; ``tests/log/test_connection.py`` pins each o
 - an error that the server reports never closes the client for good, and a refused permission fails the waiting call;
 - reconnecting survives anything that a server may send, and does not wait for a dead connection to drain;
 - the nkey is given before connecting;
+- where TLS was asked for, a server that offers none is never talked to;
 - what was queued for a lost connection is dropped: whoever sent it has been told so, and sends again.
 """
 
@@ -17,17 +18,20 @@ import random
 import re
 import secrets
 import ssl
+import time
 from base64 import b64encode
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import nats.errors
-from nats.aio.client import Client, Server, Srv
+from nats.aio.client import DEFAULT_BUFFER_SIZE, Client, Server, Srv
+from nats.aio.transport import TcpTransport
 
-from swarm.errors import BadInput, Denied, SwarmError, TooLarge, Unavailable
+from swarm.errors import BadInput, Denied, SwarmError, TooLarge, Unavailable, Untrusted, WireError
 from swarm.identity import Identity
 from swarm.log.subjects import inbox_prefix
+from swarm.log.tls import NO_TLS, refusal
 
 _log = logging.getLogger(__name__)
 
@@ -69,12 +73,34 @@ class _Call:
             self.done.exception()  # Taken note of: whoever called may have given up already.
 
 
+class _Transport(TcpTransport):
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    async def connect_tls(
+        self, uri: Any, ssl_context: ssl.SSLContext, buffer_size: int, connect_timeout: float
+    ) -> None:
+        plain: Any = self._io_writer
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=buffer_size)
+        protocol: Any = asyncio.StreamReaderProtocol(reader)
+        # Not told that it runs over TLS, asyncio's own protocol complains on stderr about every connection that ends.
+        protocol._over_ssl = True
+        host = uri if isinstance(uri, str) else uri.hostname
+        async with asyncio.timeout(connect_timeout):
+            over = await loop.start_tls(plain.transport, protocol, ssl_context, server_hostname=host)
+        assert over is not None
+        self._io_reader, self._io_writer = reader, asyncio.StreamWriter(over, protocol, reader, loop)
+
+
 class _Client(Client):
     def __init__(self, owner: "Connection", public: str | None) -> None:
         super().__init__()
         self._owner = owner
         self._public_nkey = public
         self.handlers: dict[int, Handler] = {}
+        self.encrypted = False
+        """Whether nothing may be sent but over TLS."""
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         handler = self.handlers.get(sid)
@@ -84,6 +110,12 @@ class _Client(Client):
             handler(subject, headers or b"", data)
         except Exception:
             _log.exception("a message on %r could not be handled", subject)
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        # The library goes on in the clear, with a "tls" URL too, if whoever greets it does not ask for TLS.
+        if initial_connection and self.encrypted and info.get("tls_required") is not True:
+            raise nats.errors.Error(NO_TLS)
+        await super()._process_info(info, initial_connection)
 
     async def _process_pong(self) -> None:
         # Whoever waited for it may have given up; the library then sets a result that nobody can take, and that
@@ -116,7 +148,12 @@ class _Client(Client):
 
     async def _connect_to_server(self, s: Srv) -> None:
         self._cut()
-        await super()._connect_to_server(s)
+        if s.uri.scheme not in ("nats", "tls"):
+            await super()._connect_to_server(s)
+            return
+        s.last_attempt = time.monotonic()
+        self._transport = transport = _Transport()
+        await transport.connect(s.uri, DEFAULT_BUFFER_SIZE, self.options["connect_timeout"])
 
     def _cut(self) -> None:
         # The library waits for a lost connection's end in a way that one cancellation leaves broken for everyone after
@@ -156,8 +193,9 @@ class Connection:
         self._count = 0
         self._subscribing: dict[str, bool] = {}
         self._up = asyncio.Event()
-        self._refused: asyncio.Future[str] | None = None
+        self._refused: asyncio.Future[WireError] | None = None
         self._last_error = ""
+        self._servers = ""
         self._closed = False
         self.on_doubt: Callable[[], None] = lambda: None
         """Called after every reconnection and every error that the client reports; may not raise."""
@@ -176,8 +214,9 @@ class Connection:
     ) -> "Connection":
         """Connect to one of *servers*, trying until *timeout_s* seconds have passed.
 
-        Raises `Denied` as soon as a server refuses this key, `Unavailable` if none answers, `BadInput` for an URL that
-        is none.
+        With *tls*, or an URL that begins with ``tls``, nothing is ever sent in the clear. Raises `Denied` as soon as a
+        server refuses this key, `Untrusted` as soon as one is not trusted, `Unavailable` if none answers, `BadInput`
+        for an URL that is none.
         """
         self = cls(identity)
         try:
@@ -195,7 +234,7 @@ class Connection:
         try:
             await asyncio.wait(either, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
             if self._refused.done():
-                raise Denied(f"{' '.join(servers)}: {self._refused.result()}")
+                raise self._refused.result()
             if not connecting.done():
                 raise Unavailable(f"{' '.join(servers)}: no answer within {timeout_s:g} s {self._last_error}".rstrip())
             connecting.result()
@@ -206,6 +245,8 @@ class Connection:
                 await asyncio.wait({connecting}, timeout=CLOSE_SECONDS)
 
     async def _login(self, servers: list[str], name: str, tls: ssl.SSLContext | None, deadline: float) -> None:
+        self._client.encrypted = tls is not None or any(server.lower().startswith("tls:") for server in servers)
+        self._servers = " ".join(servers)
         try:
             await self._client.connect(
                 servers=servers,
@@ -246,14 +287,23 @@ class Connection:
 
     async def _on_error(self, error: Exception) -> None:
         self._last_error = f"({error})"
-        refusal = str(error).lower()
         if self._refused is not None and not self._refused.done():
-            if "authorization" in refusal or "authentication" in refusal or "wants a key" in refusal:
-                self._refused.set_result("the server refuses this key" if self._identity else "the server wants a key")
-            elif "nats: refused:" in refusal:
-                self._refused.set_result(str(error).partition("refused: ")[2])
+            why = self._why_refused(error)
+            if why is not None:
+                self._refused.set_result(why)
         _log.debug("the connection reports %r", error)
         self.on_doubt()
+
+    def _why_refused(self, error: Exception) -> WireError | None:
+        """Return what *error* is to whoever wants to connect; None if another attempt may succeed."""
+        said, untrusted = str(error).lower(), refusal(error)
+        if untrusted is not None:
+            return Untrusted(f"{self._servers}: {untrusted}")
+        if "authorization" in said or "authentication" in said or "wants a key" in said:
+            return Denied(f"{self._servers}: the server {'refuses this' if self._identity else 'wants a'} key")
+        if "nats: refused:" in said:
+            return Denied(f"{self._servers}: {str(error).partition('refused: ')[2]}")
+        return None
 
     async def _on_reconnected(self) -> None:
         self._up.set()
@@ -284,8 +334,8 @@ class Connection:
 
     def _answer(self, subject: bytes, headers: bytes, data: bytes) -> None:
         call = self._calls.get(subject[len(self._inbox) :])
-        if call is None:
-            return
+        if call is None or call.done.done():
+            return  # What comes behind the last answer answers nothing.
         call.replies.append(Reply(headers, data))
         if (call.ends is None or call.ends(headers)) and not call.done.done():
             call.done.set_result(None)

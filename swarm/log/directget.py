@@ -14,6 +14,8 @@ from protocols.instants import Instant, parse_instant
 from swarm.errors import Unavailable
 
 BATCH_RECORDS = 256
+TOO_MANY = 413
+"""The status where the last records of more than 1,024 subjects were asked for."""
 BATCH_BYTES = 4 * 1024 * 1024
 """Without it the server may send 64 MB in one go."""
 

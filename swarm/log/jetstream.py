@@ -147,6 +147,11 @@ class JetStreamLog(Log):
         deadline = _loop_time() + timeout_s
         return await until(deadline, lambda: self._reader.read(room, asked, newest, deadline))
 
+    async def rooms(self, author: str, *, timeout_s: float = 5.0) -> dict[str, Stored]:  # noqa: D102
+        names.token(author)
+        deadline = _loop_time() + timeout_s
+        return await until(deadline, lambda: self._reader.rooms(author, deadline))
+
     async def invitations(self, invitee: str, *, timeout_s: float = 5.0) -> list[Stored]:  # noqa: D102
         names.token(invitee)
         deadline = _loop_time() + timeout_s

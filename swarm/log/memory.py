@@ -190,6 +190,11 @@ class MemoryLog(Log):
         self._may_write(author)
         self.store._invite(invitee, author, bytes(payload))
 
+    async def rooms(self, author: str, *, timeout_s: float = 5.0) -> dict[str, Stored]:  # noqa: D102
+        await self._turn()
+        lasts = [(room, found[-1]) for (room, by), found in self.store._rooms.items() if by == token(author) and found]
+        return dict(sorted(lasts, key=lambda each: each[1].sequence))
+
     async def invitations(self, invitee: str, *, timeout_s: float = 5.0) -> list[Stored]:  # noqa: D102
         await self._turn()
         oldest = self.store._time() - INVITATION_SECONDS * SECOND

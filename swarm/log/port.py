@@ -133,6 +133,13 @@ class Log(ABC):
         """
 
     @abstractmethod
+    async def rooms(self, author: str, *, timeout_s: float = 5.0) -> dict[str, Stored]:
+        """Return *author*'s last record in each room that it has written in, by room, the latest last.
+
+        Raises `Denied`, `Unavailable`, and `WireError` where that are more rooms than one answer holds (1,024).
+        """
+
+    @abstractmethod
     def wakeups(self, room: str) -> AbstractAsyncContextManager[Wakeups]:
         """Follow *room*: enter before the first read, then nothing that is stored after that read goes unannounced.
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping
 from operator import attrgetter
 from typing import Generic, NamedTuple, TypeVar
 
-from swarm.errors import Unavailable
+from swarm.errors import Unavailable, WireError
 from swarm.log import directget as dg
 from swarm.log import subjects as names
 from swarm.log.connection import Closed, Connection, Reply
@@ -122,8 +122,15 @@ class Reader:
     async def earliest(self, room: str, deadline: float) -> list[Stored]:
         """Return the first records of *room*, whoever wrote them."""
         records, _ = await self._batch(names.ROOMS, dg.all_of(names.room_subjects(room), 0, EARLIEST), deadline)
-        prefix = names.room_prefix(room)
-        return [_stored(record, record.subject.removeprefix(prefix)) for record in records]
+        return _named(names.room_prefix(room), records)
+
+    async def rooms(self, author: str, deadline: float) -> dict[str, Stored]:
+        """Return the last record of *author* in each of its rooms, the latest last."""
+        records, end = await self._batch(names.ROOMS, dg.last_of_each([names.all_rooms_of(author)], None), deadline)
+        if end.pending:
+            raise WireError(f"{author} has written in more rooms than one answer of the server holds")
+        found = {names.room_of(record.subject): _stored(record, author) for record in records}
+        return dict(sorted(found.items(), key=lambda each: each[1].sequence))
 
     async def invitations(self, invitee: str, deadline: float) -> list[Stored]:
         """Return the invitations of *invitee*, oldest first."""
@@ -135,7 +142,7 @@ class Reader:
             records, end = await self._batch(names.INVITES, ask, deadline)
             found.extend(records)
             after = records[-1].sequence if records and end.pending else None
-        return [_stored(record, record.subject.removeprefix(prefix)) for record in found]
+        return _named(prefix, found)
 
     async def _tail(self, room: str, seen: int, deadline: float) -> tuple[list[dg.Record], int]:
         """Read on from the last cut over the whole room at once, if one answer holds it all.
@@ -183,7 +190,7 @@ class Reader:
         while missing:
             records, end = await self._batch(names.ROOMS, dg.last_of_each(missing, upper), deadline)
             upper = end.upper if upper is None else upper
-            lasts.update((record.subject, record) for record in records)
+            lasts.update((record.subject, record) for record in records if record.subject in missing)
             # Large records can fill the answer before the last subject: the rest is asked for as of the same sequence.
             missing = [subject for subject in missing if subject not in lasts] if records and end.pending else []
         return lasts, upper or 0
@@ -206,6 +213,8 @@ class Reader:
         """Return a batch, complete: every record names the one before it, and the end the last."""
         *replies, final = await self._ask(stream, ask, deadline, dg.ends_batch)
         end = dg.parse_end(final.headers)
+        if end.status == dg.TOO_MANY:
+            raise WireError("the server's answer would hold more than 1,024 subjects")
         if end.status not in (204, 404):
             raise Again(f"a direct get ended with status {end.status}")
         records = [dg.parse_record(*reply) for reply in replies]
@@ -240,6 +249,11 @@ class Reader:
 
 def _stored(record: dg.Record, author: str) -> Stored:
     return Stored(record.sequence, record.stored, author, record.payload)
+
+
+def _named(prefix: str, records: list[dg.Record]) -> list[Stored]:
+    """Return the records whose subjects begin with *prefix*, which is what was asked for; the rest names the author."""
+    return [_stored(r, r.subject.removeprefix(prefix)) for r in records if r.subject.startswith(prefix)]
 
 
 def _check_floor(subject: str, record: dg.Record | None, floor: int) -> None:

@@ -43,6 +43,16 @@ def room_subjects(room: str) -> str:
     return f"swarm.room.{token(room)}.*"
 
 
+def all_rooms_of(author: str) -> str:
+    """Return the wildcard for everything that *author* has stored, in whichever room."""
+    return f"swarm.room.*.{token(author)}"
+
+
+def room_of(subject: str) -> str:
+    """Return the room that a subject of the form of `room_subject` names."""
+    return subject.split(".")[2]
+
+
 def log_subjects(room: str) -> str:
     """Return the wildcard for the wake-ups of *room*."""
     return f"swarm.log.{token(room)}.>"
@@ -80,4 +90,4 @@ def inbox_prefix(author: str | None) -> str:
 
 def writable_by(author: str) -> list[str]:
     """Return the subjects on which *author*'s key may publish, besides the direct gets."""
-    return [f"swarm.room.*.{token(author)}", f"swarm.invite.*.{author}"]
+    return [all_rooms_of(author), f"swarm.invite.*.{author}"]

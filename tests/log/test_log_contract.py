@@ -315,6 +315,25 @@ def test_a_closed_log_refuses_and_wakes_whoever_waits(world, run):
     run(scenario())
 
 
+def test_the_rooms_of_an_author_are_those_it_wrote_in(world, run):
+    """Protects the list of one's rooms: the last record in each, the latest last, and nobody else's."""
+
+    async def scenario():
+        a, b, *_ = world.authors
+        async with world.seats(2) as (log_a, log_b):
+            first = await log_a.append("list-1", a, b"x", expected_last=0)
+            await log_a.append("list-2", a, b"y", expected_last=0)
+            await log_b.append("list-3", b, b"z", expected_last=0)
+            last = await log_a.append("list-1", a, b"w", expected_last=first)
+            found = {room: stored for room, stored in (await log_a.rooms(a)).items() if room.startswith("list-")}
+            assert list(found) == ["list-2", "list-1"]
+            assert (found["list-1"].sequence, found["list-1"].payload) == (last, b"w")
+            assert "list-3" not in await log_a.rooms(a)
+            assert await log_a.rooms(world.authors[4]) == {}
+
+    run(scenario())
+
+
 def test_invitations_are_kept_one_per_author_and_announced(world, run):
     async def scenario():
         a, b, c, *_ = world.authors

@@ -108,6 +108,41 @@ def rooms_command(
     return 0
 
 
+def doctor_command(
+    server: Server,
+    key: Annotated[Path | None, typer.Option(help="The key file of the peer that is to work here.")] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--dir", help="The folder where the peer keeps what it signs.")
+    ] = None,
+    tls_ca: TlsCa = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+) -> int:
+    """Look whether a peer can work from here, and say what to do where it cannot.
+
+    Key file, server and version, login, TLS, JetStream and its streams, storage, permissions, reading, clocks. Nothing
+    on the server is changed.
+
+    Example: swarm doctor --server nats://127.0.0.1:4222 --key ada.key --dir ./ada
+
+    Exit codes: 0 no problem found, 1 there are problems, 2 bad input.
+    """
+    from swarm.doctor import examine
+
+    check_server(server)
+    checks = asyncio.run(examine(server, key, directory, tls_ca=tls_ca))
+    healthy = all(check.level != "problem" for check in checks)
+    if as_json:
+        print_json({"healthy": healthy, "checks": [check.plain() for check in checks]})
+        return 0 if healthy else 1
+    out, marks = console(), {"ok": "✓", "warning": "!", "problem": "✕", "unknown": "?"}
+    styles = {"ok": None, "warning": "yellow", "problem": "bold red", "unknown": "dim"}
+    for check in checks:
+        out.print(f"{marks[check.level]} {check.name}: {visible(check.text)}", style=styles[check.level])
+        if check.advice:
+            out.print(f"    {visible(check.advice)}")
+    return 0 if healthy else 1
+
+
 async def _watch(
     room: str, server: str, identity: Identity | None, tls_ca: Path | None, on: Any, as_json: bool
 ) -> None:

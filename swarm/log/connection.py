@@ -274,6 +274,11 @@ class Connection:
                 raise BadInput(f"{' '.join(servers)}: {error}") from None
             raise Unavailable(f"{' '.join(servers)}: {error}") from None
 
+    @property
+    def server_info(self) -> dict[str, Any]:
+        """What the server says of itself: its version, limits, and what it asks of clients."""
+        return dict(self._client._server_info)
+
     def _sign(self, nonce: str) -> bytes:
         if self._identity is None:
             raise nats.errors.Error("nats: the server wants a key, and there is none")

@@ -101,18 +101,22 @@ async def _ensure(connection: Connection, wanted: dict[str, Any], deadline: floa
         answer = await _ask(connection, f"$JS.API.STREAM.CREATE.{name}", wanted, deadline)
     if "error" in answer:
         raise WireError(f"the stream {name}: {answer['error'].get('description')}")
-    found = answer["config"]
-    differences = [
-        f"{setting} is {json.dumps(found.get(setting))}, not {json.dumps(value)}"
-        for setting, value in wanted.items()
-        if not _as_wanted(name, setting, found.get(setting), value)
-    ]
-    differences += [f"it has {each}" for each in ("mirror", "sources", "subject_transform") if found.get(each)]
-    if differences:
+    differing = differences(wanted, answer["config"])
+    if differing:
         raise BadInput(
-            f"the stream {name} on this server is not one that keeps what was said: {'; '.join(differences)}. "
+            f"the stream {name} on this server is not one that keeps what was said: {'; '.join(differing)}. "
             "Change it, or use another server"
         )
+
+
+def differences(wanted: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """Return in words where the settings *found* on a server keep less of what was said than those *wanted*."""
+    differing = [
+        f"{setting} is {json.dumps(found.get(setting))}, not {json.dumps(value)}"
+        for setting, value in wanted.items()
+        if not _as_wanted(wanted["name"], setting, found.get(setting), value)
+    ]
+    return differing + [f"it has {each}" for each in ("mirror", "sources", "subject_transform") if found.get(each)]
 
 
 def _as_wanted(stream: str, setting: str, found: Any, wanted: Any) -> bool:

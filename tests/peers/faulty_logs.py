@@ -36,6 +36,9 @@ class Through(Log):
         self.reads += 1
         return await self.log.read(room, authors, after, timeout_s=timeout_s)
 
+    async def rooms(self, author: str, *, timeout_s: float = 5.0) -> dict[str, Stored]:
+        return await self.log.rooms(author, timeout_s=timeout_s)
+
     def wakeups(self, room: str) -> AbstractAsyncContextManager[Wakeups]:
         return self.log.wakeups(room)
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from protocols.accord.compare import differ, within
 from protocols.accord.messages import Interpretation, Judgement, Readings, Settlement, Verdict
+from protocols.claims import Claim
 from protocols.concord.messages import Option, Value
 from protocols.duties import (
     CaseAsked,
@@ -90,6 +91,29 @@ class Performed:
 
 
 @dataclass(frozen=True, slots=True)
+class Grounded:
+    """An answer to interpret, settle, propose, score, improve or ratify, and what it rests on.
+
+    ``claims`` are stated with it and sealed with it. ``cites`` are references to claims: by term for interpret, by
+    option id for score, else one list; a settlement holds its own. What is cited wrongly is recorded and counts for
+    nothing; the answer counts all the same.
+    """
+
+    answer: Any
+    claims: Sequence[Claim] = ()
+    cites: Mapping[str, Sequence[str]] | Sequence[str] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """Return claims and citations as the answer's entry carries them; what is empty is left out."""
+        said: dict[str, Any] = {"claims": [claim.plain() for claim in self.claims], "cites": []}
+        if isinstance(self.cites, Mapping):
+            said["cites"] = {about: list(references) for about, references in self.cites.items() if references}
+        else:
+            said["cites"] = list(self.cites)
+        return {name: value for name, value in said.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
 class Costed:
     """An answer of any of the kinds above, and what giving it took; the entry that says it carries the cost.
 
@@ -136,7 +160,7 @@ class Agent:
         """Return up to three terms to add to those of the opening."""
         return ()
 
-    async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation]:
+    async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation] | Grounded:
         """Say what each of ``duty.terms`` means. Default: nothing, which is recorded as missing."""
         return {}
 
@@ -147,7 +171,7 @@ class Agent:
             judgements=[judgement_by_bounds(duty, meaning) for meaning in duty.meanings],
         )
 
-    async def settle(self, duty: SettleDuty) -> dict[str, Settlement]:
+    async def settle(self, duty: SettleDuty) -> dict[str, Settlement] | Grounded:
         """Settle each of ``duty.terms``. Default: keep one's own meaning."""
         return {term: Settlement(keep=True) for term in duty.terms}
 
@@ -155,19 +179,19 @@ class Agent:
         """Say which values one allows for one's own issues, the standard first. Default: all of them."""
         return {name: list(issue.values) for name, issue in duty.issues.items()}
 
-    async def propose(self, duty: ProposeDuty) -> Proposed:
+    async def propose(self, duty: ProposeDuty) -> Proposed | Grounded:
         """Propose one option."""
         raise NoAnswer(f"a {self.kind} agent proposes nothing")
 
-    async def score(self, duty: ScoreDuty) -> Scored:
+    async def score(self, duty: ScoreDuty) -> Scored | Grounded:
         """Score or reject each of ``duty.options``."""
         raise NoAnswer(f"a {self.kind} agent scores nothing")
 
-    async def improve(self, duty: ImproveDuty) -> Option | None:
+    async def improve(self, duty: ImproveDuty) -> Option | Grounded | None:
         """Propose something better than the standing option, or None to pass. Default: pass."""
         return None
 
-    async def ratify(self, duty: RatifyDuty) -> Ratified:
+    async def ratify(self, duty: RatifyDuty) -> Ratified | Grounded:
         """Sign the outcome or decline. Default: sign."""
         return Ratified(True)
 

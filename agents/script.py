@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from protocols.accord.messages import Interpretation, Judgement
+from protocols.claims import Cites, Claim
 from protocols.commitments.conditions import parse
 from protocols.concord.messages import Option, Value
 from protocols.instants import parse_duration
@@ -65,6 +66,7 @@ class Settling(Message):
     rule: Name | None = None
     keep: Literal[True] | None = None
     because: Text | None = None
+    cites: Cites | None = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "Settling":
@@ -73,6 +75,14 @@ class Settling(Message):
         if self.adopt is not None and not self.because:
             raise ValueError("adopting another's meaning needs a reason: because")
         return self
+
+
+class StatedClaim(Claim):
+    """A claim, and the answer in which it is stated: the first of its kind (``with``)."""
+
+    stated_with: Literal["interpret", "settle", "propose", "score", "improve", "ratify"] = Field(
+        default="propose", alias="with"
+    )
 
 
 class Performance(Message):
@@ -122,7 +132,7 @@ class Acting(Message):
 
 
 class Script(Acting):
-    """All the answers of a scripted member."""
+    """All the answers of a scripted member; ``cites`` are the claims that it rests on, by term or by option title."""
 
     reads: dict[Name, Reading] = Field(default_factory=dict)
     judges: dict[Name, dict[Name, Judgement]] = Field(default_factory=dict)
@@ -136,3 +146,5 @@ class Script(Acting):
     rejects: dict[Title, Words] = Field(default_factory=dict)
     improves: list[Offered] = Field(default_factory=list)
     ratifies: bool | Words = True
+    claims: Annotated[list[StatedClaim], Field(max_length=100)] = Field(default_factory=list)
+    cites: dict[Title, Cites] = Field(default_factory=dict)

@@ -1,8 +1,12 @@
 """A member that answers from a scenario file."""
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from agents.acting import Actor
 from agents.agent import (
     Agent,
+    Grounded,
     NoAnswer,
     Performed,
     Proposed,
@@ -15,6 +19,7 @@ from agents.agent import (
 from agents.script import Script, Settling
 from protocols.accord.messages import Interpretation, Judgement, Readings, Settlement
 from protocols.canonical import digest
+from protocols.claims import Claim
 from protocols.concord.messages import Issue, Option, Value
 from protocols.duties import (
     ImproveDuty,
@@ -29,7 +34,9 @@ from protocols.duties import (
     SettleDuty,
 )
 
+A = TypeVar("A")
 OTHERWISE = "otherwise"
+FIRST_BALLOT = "concord.ballot.1.seal"
 
 
 class Scripted(Agent):
@@ -42,9 +49,22 @@ class Scripted(Agent):
         self._script = script
         self._actor = Actor(script)
 
-    async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation]:
+    def _claims(self, act: str) -> list[Claim]:
+        """Return the claims that the script states with *act*."""
+        return [
+            Claim(id=claim.id, text=claim.text, source=claim.source, origin=claim.origin)
+            for claim in self._script.claims
+            if claim.stated_with == act
+        ]
+
+    def _cites(self, about: str) -> list[str]:
+        return self._script.cites.get(about, [])
+
+    async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation] | Grounded:
         """Give the scripted meanings of the terms asked for."""
-        return {term: self._script.reads[term] for term in duty.terms if term in self._script.reads}
+        meanings = {term: self._script.reads[term] for term in duty.terms if term in self._script.reads}
+        cites = {term: self._cites(term) for term in meanings}
+        return _grounded(meanings, self._claims(duty.act), cites)
 
     async def read(self, duty: ReadDuty) -> Readings:
         """Give scripted verdicts and judgements; else by bounds and cases."""
@@ -64,7 +84,7 @@ class Scripted(Agent):
                 return judges[member]
         return judgement_by_bounds(duty, meaning)
 
-    async def settle(self, duty: SettleDuty) -> dict[str, Settlement]:
+    async def settle(self, duty: SettleDuty) -> dict[str, Settlement] | Grounded:
         """Settle as scripted, where the member named has revealed a meaning of its own; else keep."""
         settlements = {}
         for term in duty.terms:
@@ -73,19 +93,20 @@ class Scripted(Agent):
             if term in duty.own:
                 ids[duty.member] = duty.own[term]
             settlements[term] = _settlement(planned, ids) if planned is not None else Settlement(keep=True)
-        return settlements
+        return _grounded(settlements, self._claims(duty.act))
 
     async def quote(self, duty: QuoteDuty) -> dict[str, list[Value]]:
         """Quote the scripted values; all values of an issue that the script leaves out."""
         return {name: list(self._script.quotes.get(name, issue.values)) for name, issue in duty.issues.items()}
 
-    async def propose(self, duty: ProposeDuty) -> Proposed:
+    async def propose(self, duty: ProposeDuty) -> Proposed | Grounded:
         """Propose the scripted option."""
         if self._script.proposes is None:
             raise NoAnswer("the script proposes nothing")
-        return Proposed(self._script.proposes, self._script.reserve)
+        proposed = Proposed(self._script.proposes, self._script.reserve)
+        return _grounded(proposed, self._claims(duty.act), self._cites(proposed.option.title))
 
-    async def score(self, duty: ScoreDuty) -> Scored:
+    async def score(self, duty: ScoreDuty) -> Scored | Grounded:
         """Score by title."""
         scores: dict[str, int] = {}
         rejects: dict[str, str] = {}
@@ -100,23 +121,34 @@ class Scripted(Agent):
                 raise NoAnswer(f"the script has no score for {title!r} and no {OTHERWISE!r}")
             if title in self._script.reasons:
                 reasons[asked.id] = self._script.reasons[title]
-        return Scored(scores, rejects, reasons)
+        claims = self._claims(duty.act) if duty.step == FIRST_BALLOT else []
+        cites = {asked.id: self._cites(asked.option.title) for asked in duty.options}
+        return _grounded(Scored(scores, rejects, reasons), claims, cites)
 
-    async def improve(self, duty: ImproveDuty) -> Option | None:
+    async def improve(self, duty: ImproveDuty) -> Option | Grounded | None:
         """Propose the first scripted improvement that nobody has proposed; then pass."""
         known = {_key(asked.option, duty.issues) for asked in duty.options}
-        return next((option for option in self._script.improves if _key(option, duty.issues) not in known), None)
+        new = [option for option in self._script.improves if _key(option, duty.issues) not in known]
+        if not new:
+            return None
+        claims = self._claims(duty.act) if new[0] == self._script.improves[0] else []
+        return _grounded(new[0], claims, self._cites(new[0].title))
 
-    async def ratify(self, duty: RatifyDuty) -> Ratified:
+    async def ratify(self, duty: RatifyDuty) -> Ratified | Grounded:
         """Sign, or decline with the scripted reason."""
         said = self._script.ratifies
-        if isinstance(said, str):
-            return Ratified(False, said)
-        return Ratified(said, None if said else "the script declines")
+        because = said if isinstance(said, str) else None if said else "the script declines"
+        return _grounded(Ratified(because is None, because), self._claims(duty.act), self._cites(duty.outcome.title))
 
     async def perform(self, duty: PerformDuty, watch: Watch) -> Performed:
         """Do what the script says once it is time."""
         return self._actor.perform(duty, watch)
+
+
+def _grounded(answer: A, claims: list[Claim], cites: dict[str, list[str]] | Sequence[str] = ()) -> A | Grounded:
+    """Return *answer*, with what it rests on if the script gives it anything to rest on."""
+    grounds = Grounded(answer, claims, cites)
+    return grounds if grounds.plain() else answer
 
 
 def _key(option: Option, issues: dict[str, Issue]) -> str:
@@ -128,15 +160,15 @@ def _key(option: Option, issues: dict[str, Issue]) -> str:
 
 def _settlement(planned: Settling, ids: dict[str, str]) -> Settlement:
     if planned.keep:
-        return Settlement(keep=True, because=planned.because)
+        return Settlement(keep=True, because=planned.because, cites=planned.cites)
     named = (
         [planned.adopt] if planned.adopt else [planned.rule] if planned.rule else list((planned.split or {}).values())
     )
     if any(member not in ids for member in named):
         return Settlement(keep=True, because="the member named has revealed no meaning of its own")
     if planned.adopt:
-        return Settlement(adopt=ids[planned.adopt], because=planned.because)
+        return Settlement(adopt=ids[planned.adopt], because=planned.because, cites=planned.cites)
     if planned.rule:
-        return Settlement(rule=ids[planned.rule], because=planned.because)
+        return Settlement(rule=ids[planned.rule], because=planned.because, cites=planned.cites)
     split = {sense: ids[member] for sense, member in (planned.split or {}).items()}
-    return Settlement(split=split, because=planned.because)
+    return Settlement(split=split, because=planned.because, cites=planned.cites)

@@ -18,10 +18,11 @@ from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, Union
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError, create_model, model_validator
 from pydantic.json_schema import models_json_schema
 
-from agents.agent import BadAnswer, Costed, Performed, Proposed, Ratified, Scored
+from agents.agent import BadAnswer, Costed, Grounded, Performed, Proposed, Ratified, Scored
 from protocols.accord.messages import Interpretation, Readings, Settlement
 from protocols.bodies import first_problem
 from protocols.canonical import LARGEST_INTEGER, canonical
+from protocols.claims import Cites, Claims
 from protocols.commitments.messages import COMMITMENT_BODIES
 from protocols.concord.messages import Option, Value
 from protocols.duties import (
@@ -42,6 +43,9 @@ from protocols.messages import MOST_NOMINATIONS, Manifest
 
 LONGEST_AGAIN_S = 31_536_000
 """The longest that a mind may ask to be left alone about promises: a year."""
+
+LONGEST_PROBLEM = 400
+"""Characters of what is wrong with an answer: it may quote a whole line, and stands in a duty and in the record."""
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
 Score = Annotated[int, Field(ge=0, le=100)]
@@ -69,6 +73,23 @@ class Answer(Message):
         """Return what the method of `agents.agent.Agent` with the act's name returns."""
 
 
+class GroundedAnswer(Answer):
+    """Base of the answers that may bring ``claims``, stated and sealed with them."""
+
+    claims: Claims | None = None
+
+    @abstractmethod
+    def bare(self) -> Any:
+        """Return the answer without its claims and citations."""
+
+    def given(self) -> Any:
+        """Return the answer, with its claims and citations where it has any."""
+        cites = getattr(self, "cites", None)
+        if self.claims is None and cites is None:
+            return self.bare()
+        return Grounded(self.bare(), self.claims or (), cites or ())
+
+
 class ManifestAnswer(Answer):
     """What the member's manifest says of this mind."""
 
@@ -89,12 +110,13 @@ class NominateAnswer(Answer):
         return self.nominates
 
 
-class InterpretAnswer(Answer):
-    """What each term means; one left out is recorded as missing."""
+class InterpretAnswer(GroundedAnswer):
+    """What each term means; one left out is recorded as missing. ``cites`` are claims by term."""
 
     interpretations: dict[Name, Interpretation]
+    cites: dict[Name, Cites] | None = None
 
-    def given(self) -> dict[str, Interpretation]:
+    def bare(self) -> dict[str, Interpretation]:
         """Return the interpretations by term."""
         return self.interpretations
 
@@ -107,12 +129,12 @@ class ReadAnswer(Readings, Answer):
         return Readings(verdicts=self.verdicts, judgements=self.judgements)
 
 
-class SettleAnswer(Answer):
+class SettleAnswer(GroundedAnswer):
     """One settlement for each of the duty's ``terms``."""
 
     terms: dict[Name, Settlement]
 
-    def given(self) -> dict[str, Settlement]:
+    def bare(self) -> dict[str, Settlement]:
         """Return the settlements by term."""
         return self.terms
 
@@ -127,36 +149,42 @@ class QuoteAnswer(Answer):
         return self.values
 
 
-class ProposeAnswer(Answer):
+class ProposeAnswer(GroundedAnswer):
     """An option, and the score below which no deal is better (left out: any deal will do)."""
 
     option: Option
     reserve: Score | None = None
+    cites: Cites | None = None
 
-    def given(self) -> Proposed:
+    def bare(self) -> Proposed:
         """Return the proposal."""
         return Proposed(self.option, self.reserve)
 
 
-class ScoreAnswer(Answer):
-    """A score or a reasoned rejection for each of the duty's ``options``, by option id; reasons for scores if liked."""
+class ScoreAnswer(GroundedAnswer):
+    """A score or a reasoned rejection for each of the duty's ``options``, by option id.
+
+    Reasons for scores, and claims that they rest on (``cites``), if liked.
+    """
 
     scores: dict[str, Score]
     rejects: dict[str, Words] = Field(default_factory=dict)
     reasons: dict[str, Text] = Field(default_factory=dict)
+    cites: dict[str, Cites] | None = None
 
-    def given(self) -> Scored:
+    def bare(self) -> Scored:
         """Return the ballot."""
         return Scored(self.scores, self.rejects, self.reasons)
 
 
-class ImproveAnswer(Answer):
+class ImproveAnswer(GroundedAnswer):
     """An option that lifts the standing one, or ``"pass": true``."""
 
     model_config = ConfigDict(populate_by_name=False)
 
     option: Option | None = None
     passes: Literal[True] | None = Field(default=None, alias="pass")
+    cites: Cites | None = None
 
     @model_validator(mode="after")
     def _one_of_two(self) -> "ImproveAnswer":
@@ -164,16 +192,17 @@ class ImproveAnswer(Answer):
             raise ValueError('give either an option, or "pass": true')
         return self
 
-    def given(self) -> Option | None:
+    def bare(self) -> Option | None:
         """Return the option; None passes."""
         return self.option
 
 
-class RatifyAnswer(Answer):
+class RatifyAnswer(GroundedAnswer):
     """Whether the outcome is signed; a refusal says why."""
 
     accept: bool
     because: Words | None = None
+    cites: Cites | None = None
 
     @model_validator(mode="after")
     def _declines_with_a_reason(self) -> "RatifyAnswer":
@@ -181,7 +210,7 @@ class RatifyAnswer(Answer):
             raise ValueError("declining the outcome needs a reason: because")
         return self
 
-    def given(self) -> Ratified:
+    def bare(self) -> Ratified:
         """Return the decision."""
         return Ratified(self.accept, self.because)
 
@@ -312,7 +341,7 @@ def parse_answer(act: str, raw: bytes | str, number: int) -> Reply:
     try:
         line = _LINES[act].model_validate(plain)
     except ValidationError as error:
-        raise BadAnswer(first_problem(error)) from None
+        raise BadAnswer(_brief(first_problem(error), LONGEST_PROBLEM)) from None
     given = None if line.answer is None else line.answer.given()
     return Reply(given, line.excuse, line.cost)
 

@@ -9,6 +9,8 @@ import argparse
 import base64
 import gc
 import json
+import subprocess
+import sys
 import tempfile
 import tracemalloc
 from collections.abc import Callable
@@ -142,10 +144,24 @@ def memory(ledger: Path) -> float:
     return peak / 1e6
 
 
+def resident(ledger: Path) -> float:
+    """Return the most memory, in MB, that a process of its own takes for auditing *ledger*, interpreter included."""
+    script = (
+        "import resource, sys; from swarm.auditing import audit; audit(sys.argv[1]);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, ledger], capture_output=True, text=True, check=True)
+    # Bytes on macOS, else kilobytes.
+    return int(done.stdout) / (1e6 if sys.platform == "darwin" else 1e3)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=5_000, help="records of the long room")
-    entries: int = parser.parse_args().entries
+    parser.add_argument("--many", type=int, default=50_000, help="records of the room that memory is measured with")
+    arguments = parser.parse_args()
+    entries: int = arguments.entries
+    many_entries: int = arguments.many
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         report("a real run", real_run(folder), times=10)
@@ -154,6 +170,11 @@ def main() -> None:
         more = (many - few) * 1e6 / (entries - entries // 10)
         print(
             f"memory: peak {few:.1f} MB for {entries // 10} records, {many:.1f} MB for {entries}: {more:.0f} bytes each"
+        )
+        small, large = (long_room(folder, count, silent=True) for count in (many_entries // 10, many_entries))
+        print(
+            f"resident: {resident(small):.0f} MB for {many_entries // 10} records, {resident(large):.0f} MB for "
+            f"{many_entries}, of a file of {large.stat().st_size / 1e6:.0f} MB"
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from protocols.accord.messages import Interpretation
+from protocols.claims import Source
 from protocols.commitments.messages import CommitmentTerms, EventRule
 from protocols.concord.messages import Issue, Option, Value
 from protocols.message import Message
@@ -49,6 +50,17 @@ class OptionKnown(Message):
     reasons: dict[str, str]
 
 
+class ClaimKnown(Message):
+    """A claim that stands. ``ref`` is what to cite it by; ``origin`` are ids of claims, and names it was heard from."""
+
+    ref: str
+    id: str
+    by: str
+    text: str
+    source: Source
+    origin: list[str] = Field(default_factory=list)
+
+
 class OwnAnswers(Message):
     """What this member said before, as far as it is open: its option's id, its reserve once its ballot opened it."""
 
@@ -78,6 +90,7 @@ class Briefing(Message):
     quotes: dict[str, list[Value]] = Field(default_factory=dict)
     options: list[OptionKnown] = Field(default_factory=list)
     standing: str | None = None
+    claims: list[ClaimKnown] = Field(default_factory=list)
     outcome: str | None = None
     own: OwnAnswers = Field(default_factory=OwnAnswers)
 
@@ -114,6 +127,17 @@ def briefing(room: "Room", member: str) -> Briefing:
         quotes={} if concord is None else dict(concord.quotes),
         options=_options(room),
         standing=None if concord is None else concord.standing,
+        claims=[
+            ClaimKnown(
+                ref=claim.id if claim.label is None else f"{claim.by}:{claim.label}",
+                id=claim.id,
+                by=claim.by,
+                text=claim.text,
+                source=claim.source,
+                origin=[*claim.rests_on, *claim.heard_from],
+            )
+            for claim in room.evidence.claims.values()
+        ],
         outcome=None if room.ending is None else room.ending.outcome,
         own=_own(room, member),
     )

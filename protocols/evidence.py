@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import networkx
 
 from protocols.accord.messages import Settle
-from protocols.claims import ID, Claim, claim_id
+from protocols.claims import ID, Claim, Source, claim_id
 from protocols.concord.messages import Improve, Ratify
 from protocols.event import Event
 from protocols.findings import Finding
@@ -39,7 +39,7 @@ class Stated:
     position: int
     label: str | None
     text: str
-    source: str
+    source: Source
     rests_on: tuple[str, ...] = ()
     heard_from: tuple[str, ...] = ()
 
@@ -86,8 +86,8 @@ class Evidence:
 
     setting: Setting
     claims: dict[str, Stated] = field(default_factory=dict)
-    labels: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Member → label → id."""
+    labels: dict[str, dict[str, tuple[str, int]]] = field(default_factory=dict)
+    """Member → label → the claim's id, and the position of the answer that gave it this label."""
     citations: list[Citation] = field(default_factory=list)
 
     # -- the fold -------------------------------------------------------------------------------------------------
@@ -131,15 +131,15 @@ class Evidence:
             found = None if comes_later else self._find(reference, event, opened)
             if found is not None:
                 rests_on.add(found)
-            elif comes_later or self._named(reference, event.author) is not None:
+            elif comes_later:
                 raise Refused("later_claim", f"rests on {reference!r}, which comes after it")
             else:
-                raise Refused("unknown_claim", f"rests on {reference!r}, which is no claim that stands")
+                raise Refused("unknown_claim", f"rests on {reference!r}, no claim that stood when the step opened")
         key = self.setting.keys[event.author]
         identifier = claim_id(self.setting.room, key, claim, rests_on | heard_from)
-        if claim.id is not None:
-            if self.labels.setdefault(event.author, {}).setdefault(claim.id, identifier) != identifier:
-                raise Refused("repeated_label", "has the label of another one of its author's, which stands")
+        labels = self.labels.setdefault(event.author, {})
+        if claim.id is not None and labels.setdefault(claim.id, (identifier, event.position))[0] != identifier:
+            raise Refused("repeated_label", "has the label of another one of its author's, which stands")
         stated = Stated(
             id=identifier,
             by=event.author,
@@ -161,30 +161,33 @@ class Evidence:
         member, colon, _ = reference.rpartition(":")
         return member if colon and member in self.setting.keys else None
 
-    def _named(self, reference: str, own: str) -> Stated | None:
-        """Return the claim that *reference* names, whenever it was stated; a label alone is one of *own*'s."""
-        identifier: str | None = reference
-        if not ID.fullmatch(reference):
+    def _find(self, reference: str, event: Event, opened: int) -> str | None:
+        """Return the id of the claim that an answer may name by *reference*; None if there is none.
+
+        A label, too, can be named only from the next step on.
+        """
+        if ID.fullmatch(reference):
+            identifier = reference
+            stated = self.claims[reference].position if reference in self.claims else None
+        else:
             author = self._author(reference)
             label = reference if author is None else reference.rpartition(":")[2]
-            identifier = self.labels.get(author or own, {}).get(label)
-        return self.claims.get(identifier or "")
-
-    def _find(self, reference: str, event: Event, opened: int) -> str | None:
-        """Return the id of the claim that an answer may name by *reference*; None if there is none."""
-        found = self._named(reference, event.author)
-        known = found is not None and (found.position <= opened or found.position == event.position)
-        return found.id if found is not None and known else None
+            identifier, stated = self.labels.get(author or event.author, {}).get(label, ("", None))
+        known = stated is not None and (stated <= opened or stated == event.position)
+        return identifier if known else None
 
     def _in_circles(self, author: str, claims: Sequence[Claim]) -> set[int]:
         """Return the places of those of *claims*, stated in one answer, that rest on themselves."""
         places = {claim.id: place for place, claim in enumerate(claims) if claim.id is not None}
-        graph = networkx.DiGraph(
+        inner = [
             (place, places[own])
             for place, claim in enumerate(claims)
             for reference in claim.origin or ()
             if self._is_of_a_claim(reference, claim) and (own := reference.removeprefix(f"{author}:")) in places
-        )
+        ]
+        if not inner:
+            return set()
+        graph = networkx.DiGraph(inner)
         circles = [part for part in networkx.strongly_connected_components(graph) if len(part) > 1]
         return set().union(*circles, networkx.nodes_with_selfloops(graph))
 
@@ -323,17 +326,13 @@ def evidence_findings(room: "Room") -> list[Finding]:
     """Return where several voices have one source, and where what nobody observed carried a score or a signature."""
     evidence, carried = room.evidence, list(carried_in(room))
     roots = evidence.roots()
-    unverified = [
-        Finding(
-            "unverified_claim",
-            each.position,
-            each.by,
-            f"{each.how} {each.words} on {short(evidence.claims[each.claim].text)!r}, which nobody says to have observed",
-        )
-        for each in carried
-        if each.weighty and not roots[each.claim].observed_by
-    ]
-    return [*_one_source(evidence, carried, roots), *unverified]
+    findings = list(_one_source(evidence, carried, roots))
+    for each in carried:
+        if each.weighty and not roots[each.claim].observed_by:
+            claim = short(evidence.claims[each.claim].text)
+            text = f"{each.how} {each.words} on {claim!r}, which nobody claims to have observed"
+            findings.append(Finding("unverified_claim", each.position, each.by, text))
+    return findings
 
 
 def _one_source(evidence: Evidence, carried: Iterable[Carried], roots: Mapping[str, Roots]) -> Iterator[Finding]:

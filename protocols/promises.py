@@ -81,9 +81,12 @@ class Promises:
         at = self.calendar.promised(event.at)
         findings = []
         for act in act_of(event.body, at=at, item=event.position, by=event.author, entry_id=event.id):
-            step = self._step(event, act)
+            # Of a fact that is taken no exchange keeps a step, and every step is a digest.
+            step = self._step(event, act) if act.commitment else ""
             self._check_loop(act, step)
             applied = self.tracker.apply(act)
+            if applied.refusals and not step:
+                step = self._step(event, act)
             findings += [
                 Finding(r.code, event.position, event.author, f"{act.do} refused: {r.why}", refused=True)
                 for r in applied.refusals

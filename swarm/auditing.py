@@ -12,78 +12,30 @@ A key inside the file is never a trust anchor. No broker and no network is neede
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from protocols.findings import Finding
 from protocols.instants import Instant, parse_instant
 from swarm.entry import brief
 from swarm.errors import BadEntry, BadInput
 from swarm.identity import is_public_key
-from swarm.ledger.chain import Record
+from swarm.ledger.chain import Digests, Record
 from swarm.ledger.checkpoint import Checkpoint
-from swarm.ledger.file import BadLine, FileRecord, LedgerReader, read_checkpoint
+from swarm.ledger.differing import Place, how_changed
+from swarm.ledger.file import BadLine, FileRecord, LedgerReader, entries_in, read_checkpoint
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
+from swarm.proof import find_proofs
 from swarm.summary import summary_of
+from swarm.verdict import AuditResult, Trace
+
+__all__ = ["AuditResult", "audit", "read_roster"]
 
 PathLike = str | os.PathLike[str]
 OPEN_ENDS = ("unconfirmed", "disputed")
-
-
-@dataclass(frozen=True, slots=True)
-class AuditResult:
-    """What one ledger shows. ``findings`` are the audit's own first, then those of the replay."""
-
-    path: str
-    verdict: str
-    entries: int
-    members: dict[str, str]
-    pinned: bool
-    complete: bool
-    covered_to: int
-    findings: list[dict[str, Any]]
-    summary: dict[str, Any] = field(default_factory=dict)
-    unmet: list[str] = field(default_factory=list)
-    """Commitments that ``--strict`` objects to: violated without remedy, unconfirmed or disputed."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return the result as JSON."""
-        return {
-            "verdict": self.verdict,
-            "entries": self.entries,
-            "members": self.members,
-            "pinned": self.pinned,
-            "complete": self.complete,
-            "covered_to": self.covered_to,
-            "says_not": NOT_SAID[self.verdict],
-            **(self.summary or NOTHING_REPLAYED),
-            "findings": self.findings,
-        }
-
-    def exit_code(self, *, strict: bool = False) -> int:
-        """Return the exit code of the contract."""
-        code = {"verified": 0, "failed": 1, "incomplete": 3}[self.verdict]
-        return 4 if strict and code == 0 and self.unmet else code
-
-
-NOTHING_REPLAYED: dict[str, Any] = {
-    "room": None,
-    "outcome": None,
-    "reason": None,
-    "decision": None,
-    "divergences": [],
-    "untested": [],
-    "commitments": {},
-}
-"""The summary of a ledger whose very opening does not hold."""
-
-NOT_SAID = {
-    "verified": "It does not say that what members said is true, nor that a key's holder is who the roster names.",
-    "incomplete": "It does not say whose keys these are unless a roster pins them, nor that nothing was said after.",
-    "failed": "It does not say who changed the ledger, only where it contradicts what was signed.",
-}
 
 
 def read_roster(path: PathLike) -> dict[str, str]:
@@ -122,6 +74,15 @@ def audit(
     return run.conclude(pins, [read_checkpoint(Path(receipt)) for receipt in receipts])
 
 
+class _Denial(NamedTuple):
+    """An entry that signs another head than this log's: where it stands, what it signs, and whose it is."""
+
+    position: int
+    seen: int
+    head: str
+    name: str
+
+
 class _Audit:
     """One pass over one ledger; with *until*, a second one over what had happened by then."""
 
@@ -139,8 +100,8 @@ class _Audit:
         """For each member, the position of its first record."""
         self._covered: dict[str, int] = {}
         """For each member, the highest count whose head it signed and this ledger has."""
-        self._denied: list[tuple[int, int, str]] = []
-        """Entries that sign another head: position, count, member."""
+        self._denied: list[_Denial] = []
+        """Entries that sign another head."""
 
     def replay(self) -> None:
         """Read, verify and fold every record; stop at the first line that is altered."""
@@ -151,7 +112,11 @@ class _Audit:
         except BadLine as problem:
             self._fault("altered", problem.line - 1, str(problem))
         except BadEntry as problem:
-            self._fault("altered", self._read + 1, f"record {self._read + 1}: {problem.code}: {problem}")
+            code = problem.code if problem.code in ("reordered", "missing") else "altered"
+            what = str(problem) if problem.code == code else f"{problem.code}: {problem}"
+            self._fault(code, self._read + 1, f"record {self._read + 1}: {what}")
+        if self._faults:
+            self._note_forks()
         if self._reader.torn:
             self._notes.append(Finding("torn_tail", self._read + 1, "", "the file's last line was cut off"))
         if self._read == 0 and not self._faults:
@@ -162,7 +127,7 @@ class _Audit:
 
     def _add(self, claimed: FileRecord) -> None:
         if claimed.position != self._read + 1:
-            raise BadEntry("altered", f"it says it is at position {claimed.position}")
+            raise self._misplaced(claimed.position)
         stored = Stored(claimed.position, claimed.stored, claimed.author, claimed.payload)
         fold = self._fold
         if fold is None:
@@ -190,7 +155,29 @@ class _Audit:
         if entry.seen_count < record.position and fold.chain.heads[entry.seen_count] == entry.seen_head:
             self._covered[name] = max(self._covered.get(name, 0), entry.seen_count)
         else:
-            self._denied.append((record.position, entry.seen_count, name))
+            self._denied.append(_Denial(record.position, entry.seen_count, entry.seen_head, name))
+
+    def _misplaced(self, position: int) -> BadEntry:
+        """Return what is wrong with a record that says it is at another *position* than it is."""
+        expected, what = self._read + 1, f"it says it is at position {position}"
+        if position > expected:
+            later = any(at == expected for at, _ in entries_in(self._path))
+            return BadEntry(
+                "reordered" if later else "missing", f"{what}; {expected} {'is elsewhere' if later else 'is not there'}"
+            )
+        return BadEntry("altered", f"{what}, which was read before")
+
+    def _note_forks(self) -> None:
+        """Look for entries under one number in what is not read any more: what is altered excuses nobody's fork."""
+        told = (
+            set() if self._fold is None else {f.position for f in self._fold.room.findings if f.code == "equivocation"}
+        )
+        for found in find_proofs([self._path]):
+            proof = found.proof
+            if proof.n is not None and found.position not in told and proof.first.room == self._reader.room:
+                who = proof.signer if self._fold is None else self._fold.names.get(proof.signer, proof.signer)
+                text = f"a fork: two different entries {proof.n} of one author, both signed; not read to here"
+                self._fault("equivocation", found.position, text, who)
 
     # -- beyond single records ------------------------------------------------------------------------------------
 
@@ -225,6 +212,20 @@ class _Audit:
             findings=own + summary.pop("findings", []),
             summary=summary,
             unmet=_unmet(shown),
+            trace=None if fold is None else self._trace(fold),
+        )
+
+    def _trace(self, fold: Fold) -> Trace:
+        closing, chain = self._reader.checkpoint, fold.chain
+        # A record that does not hold is in the chain, and is no part of what was verified.
+        heads = chain.heads if chain.position == self._read else Digests(islice(chain.heads, self._read + 1))
+        exported = closing is not None and (closing.count, closing.head) == (self._read, chain.head)
+        return Trace(
+            room=chain.room,
+            heads=heads,
+            signed=self._covered,
+            denied=[(denial.seen, denial.head, denial.name) for denial in self._denied],
+            exporter=closing.by if closing is not None and exported and closing.is_signed() else None,
         )
 
     def _check_receipt(self, fold: Fold, receipt: Checkpoint) -> None:
@@ -235,10 +236,13 @@ class _Audit:
         if not receipt.is_signed():
             raise BadInput(f"the signature under the receipt is not that of {who}", source=str(self._path))
         if receipt.count > self._read:
-            text = f"{who} has signed {receipt.count} records, the file has {self._read}"
-            self._fault("checkpoint_mismatch", self._read + 1, text)
+            text = (
+                f"{who} has signed {receipt.count} records, the file has {self._read}: cut off, rolled back, or another"
+            )
+            self._fault("rolled_back", self._read + 1, text, who)
         elif fold.chain.heads[receipt.count] != receipt.head:
-            self._fault_in_range("checkpoint_mismatch", receipt.count, who)
+            how = self._how_changed(_Denial(receipt.count, receipt.count, receipt.head, who))
+            self._fault_in_range("checkpoint_mismatch", str(how), receipt.count, who)
         elif receipt.by in fold.names:
             self._covered[who] = max(self._covered.get(who, 0), receipt.count)
 
@@ -249,19 +253,56 @@ class _Audit:
         there: the author itself, or at least as many others as deny it. What nobody vouches for is held against the
         log.
         """
-        deniers = {name for _, _, name in self._denied}
-        for position, count, name in self._denied:
+        deniers = {denial.name for denial in self._denied}
+        how = None
+        for denial in sorted(self._denied, key=lambda each: min(each.seen, each.position)):
             # The entry itself stands at its position, whatever it claims to have seen beyond.
-            at = min(count, position)
+            at = min(denial.seen, denial.position)
             vouching = {member for member, covered in self._covered.items() if covered >= at}
-            if name not in vouching and len(vouching) < len(deniers - vouching):
-                self._fault_in_range("altered", at, name, f" (at {position})")
+            if denial.name not in vouching and len(vouching) < len(deniers - vouching):
+                if how is None:
+                    how = self._how_changed(denial)
+                    words = str(how)
+                else:
+                    # What became of the first records that are denied is why all later heads differ too.
+                    words = f"not what {denial.name} signed either"
+                self._fault_in_range(how.code, words, at, denial.name, f" (at {denial.position})")
 
-    def _fault_in_range(self, code: str, last: int, who: str, where: str = "") -> None:
-        """Say that of the records that no signature confirms, up to *last*, one is not as it was signed."""
-        confirmed = max((c for c in self._covered.values() if c < last), default=0)
+    def _how_changed(self, denial: _Denial) -> BadEntry:
+        """Return what became of the records whose head *denial* signs otherwise: as code and in words."""
+        assert self._fold is not None
+        who = denial.name
+        last = min(denial.seen, denial.position)
+        first = min(self._confirmed(last) + 1, last)
+        if first < 1:
+            return BadEntry("altered", f"not what {who} signed")
+        places, entries = [], 0
+        for claimed in islice(LedgerReader(self._path), first - 1, last + 1):
+            places.append(Place(claimed.stored, claimed.author, sha256(claimed.payload).hexdigest()))
+            entries += claimed.entry and claimed.position <= last
+        how = how_changed(self._fold.chain.heads[first - 1], first, places, denial.head, denial.seen, who)
+        if how is not None and how.code == "added" and denial.seen >= denial.position:
+            # It has itself seen what stands after it: not put in, but moved.
+            return BadEntry("reordered", f"not in the order that {who} signed")
+        if how is not None:
+            return how
+        gaps = (f.position for f in self._fold.room.findings if f.code == "chain_gap")
+        if denial.seen > denial.position or any(position >= first for position in gaps):
+            return BadEntry("missing", f"not all that {who} signed: at least one is missing")
+        if entries < last - first + 1:
+            return BadEntry("altered", f"not what {who} signed, or at other times")
+        text = f"whole and in order, but not at the times that {who} signed, or another stands in place of one"
+        return BadEntry("redated", text)
+
+    def _confirmed(self, last: int) -> int:
+        """Return the highest count before *last* whose head here somebody signed."""
+        return max((c for c in self._covered.values() if c < last), default=0)
+
+    def _fault_in_range(self, code: str, how: str, last: int, who: str, where: str = "") -> None:
+        """Say what became of the records that no signature confirms, up to *last*."""
+        confirmed = self._confirmed(last)
         which = f"record {last} is" if confirmed + 1 >= last else f"records {confirmed + 1} to {last} are"
-        self._fault(code, min(confirmed + 1, last), f"{which} not what {who} signed, or at other times{where}", who)
+        self._fault(code, min(confirmed + 1, last), f"{which} {how}{where}", who)
 
     def _check_closing(self, fold: Fold, closing: Checkpoint) -> None:
         who = fold.names.get(closing.by, closing.by)
@@ -273,7 +314,8 @@ class _Audit:
         elif closing.count != self._read:
             problem = f"the closing checkpoint is over {closing.count} records, the file has {self._read}"
         elif fold.chain.head != closing.head:
-            self._fault_in_range("checkpoint_mismatch", closing.count, who)
+            how = self._how_changed(_Denial(closing.count, closing.count, closing.head, who))
+            self._fault_in_range("checkpoint_mismatch", str(how), closing.count, who)
         if problem is not None:
             self._fault("checkpoint_mismatch", min(closing.count, self._read) + 1, problem)
 

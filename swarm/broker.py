@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import sysconfig
@@ -28,6 +29,7 @@ from swarm.identity import Identity, is_public_key
 from swarm.log import subjects as names
 from swarm.log.connection import Connection
 from swarm.log.streams import INVITES_BYTES, ensure_streams
+from swarm.log.tls import ServerTls
 
 DEFAULT_STORE_BYTES = 1024**3
 LEAST_STORE_BYTES = 1024**2
@@ -59,6 +61,7 @@ def server_config(
     setup_key: str | None = None,
     store_limit_bytes: int = DEFAULT_STORE_BYTES,
     sync: str | None = None,
+    tls: ServerTls | None = None,
 ) -> str:
     """Return the configuration of a nats-server that serves the log.
 
@@ -66,7 +69,8 @@ def server_config(
     gets, and subscribe to ``_INBOX_<key>.>`` and to what the streams republish; nothing else, so neither consumers nor
     purges. *setup_key* is the user that makes the streams, with `swarm.log.streams.ensure_streams`. Without *members*
     there are no accounts. *store* is JetStream's directory and *store_limit_bytes* the most it may hold there; *sync*
-    is ``always`` or the interval at which writes reach the disk (``2m`` if left out, the server's own default).
+    is ``always`` or the interval at which writes reach the disk (``2m`` if left out, the server's own default). With
+    *tls* nobody is talked to in the clear.
 
     Raises `BadInput` for a key, size or interval that is none.
     """
@@ -83,10 +87,37 @@ def server_config(
         f"  max_file_store: {store_limit_bytes}",
         *([f"  sync_interval: {sync}"] if sync else []),
         "}",
+        *([] if tls is None else tls.config()),
     ]
     if members is not None:
         lines += _accounts(list(dict.fromkeys(members)), setup_key)
     return "\n".join(lines) + "\n"
+
+
+_FOR_OTHERS = """\
+# A nats-server of your own for the log of swarm. It is what `swarm broker --secure` runs, and holds a member to its own
+# subjects in the same way. Before you start it:
+#
+# 1. Set store_dir, host and port. It listens on this machine only until you say otherwise.
+# 2. Beyond this machine, give it TLS:  tls {{ cert_file: "server.pem", key_file: "server.key" }}
+# 3. nats-server -c THIS-FILE
+# 4. Make the two streams, once, as the user of the account LOG{setup}:
+#      swarm broker --make-streams nats://HOST:PORT --key SETUP.key
+#
+# Nobody needs that user afterwards: take it out again. Later members go into the users of MEM; a reload
+# (nats-server --signal reload) lets them in without disconnecting the others.
+host: 127.0.0.1
+port: 4222
+"""
+
+
+def config_for_others(members: Iterable[str], setup_key: str | None = None) -> str:
+    """Return the configuration of `server_config` for a nats-server of somebody else's, with what there is to do.
+
+    It names no place of this machine. Raises `BadInput` for a key that is none.
+    """
+    setup = "" if setup_key else ", which is not there yet: users: [{nkey: U…}]"
+    return _FOR_OTHERS.format(setup=setup) + server_config(members, store=Path("swarm-store"), setup_key=setup_key)
 
 
 def _accounts(members: list[str], setup_key: str | None) -> list[str]:
@@ -142,7 +173,7 @@ class Broker:
 
     With *directory* its store is kept there and found again; without, it lives in a temporary one that goes with it,
     however we end. A second broker on the same directory is refused. *port* ``None`` takes a free one. *members*,
-    *store_limit_bytes* and *sync* are those of `server_config`.
+    *store_limit_bytes*, *sync* and *tls* are those of `server_config`.
 
     Entering raises `BadInput` where the directory is in use or the server refuses to start, `Unavailable` where it does
     not get ready in time.
@@ -156,18 +187,21 @@ class Broker:
         members: Iterable[str] | None = None,
         store_limit_bytes: int = DEFAULT_STORE_BYTES,
         sync: str | None = None,
+        tls: ServerTls | None = None,
     ) -> None:
         self._given = directory
         self._port = port
         self._members = None if members is None else list(members)
         self._store_limit_bytes = store_limit_bytes
         self._sync = sync
+        self._tls = tls
+        self._context: ssl.SSLContext | None = None
         self._setup: Identity | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self.directory = Path()
         """Where the store, the configuration and the server's log are."""
         self.url = ""
-        """Where clients connect, such as ``nats://127.0.0.1:4222``."""
+        """Where clients connect, such as ``nats://127.0.0.1:4222``; with TLS it begins with ``tls``."""
         self.pid = 0
         """The nats-server's own process id."""
 
@@ -186,6 +220,9 @@ class Broker:
 
     async def _start(self) -> None:
         binary = server_binary()
+        if self._tls is not None:
+            self._tls.check()
+            self._context = self._tls.own_context()
         if self._given is None:
             self.directory = Path(tempfile.mkdtemp(prefix="swarm-broker-"))
         else:
@@ -204,6 +241,7 @@ class Broker:
             self.url,
             identity=self._setup,
             invites_bytes=min(INVITES_BYTES, self._store_limit_bytes // 8),
+            tls=self._context,
             timeout_s=START_SECONDS,
         )
 
@@ -239,6 +277,7 @@ class Broker:
             setup_key=None if self._setup is None else self._setup.public,
             store_limit_bytes=self._store_limit_bytes,
             sync=self._sync,
+            tls=self._tls,
         )
         # In one step: the server may read it at any moment.
         fresh = self.directory / "nats-server.conf.new"
@@ -274,6 +313,8 @@ class Broker:
         if found is None:
             raise BadInput(f"the server did not start: {self._complaint()}", source=str(self.directory))
         self.url, self.pid = found
+        if self._tls is not None:
+            self.url = "tls://" + self.url.partition("://")[2]
 
     def _complaint(self) -> str:
         text = ""
@@ -314,7 +355,9 @@ class Broker:
         deadline = asyncio.get_running_loop().time() + START_SECONDS
         while True:
             try:
-                connection = await Connection.open(self.url, identity=self._setup, timeout_s=START_SECONDS)
+                connection = await Connection.open(
+                    self.url, identity=self._setup, tls=self._context, timeout_s=START_SECONDS
+                )
             except Denied:
                 if asyncio.get_running_loop().time() >= deadline:
                     raise Unavailable(f"the server does not read its configuration: {self._complaint()}") from None

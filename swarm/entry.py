@@ -33,7 +33,8 @@ _SUFFIX = b'","v":1}'
 _SIG_LENGTH = 86
 _CUT = len(b',"sig":"') + _SIG_LENGTH + len(_SUFFIX)
 _LONGEST_DIGITS = len(str(LARGEST_INTEGER)) + 1
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}]', re.DOTALL)
+# Possessive: else the engine would keep a hundred bytes for every character of a text.
+_TOKENS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[][{}]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

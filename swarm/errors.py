@@ -10,7 +10,8 @@
         ├── WrongLast       somebody wrote on that subject since (compare-and-set failed)
         ├── LogFull         the store or the author's cap is full
         ├── TooLarge        the message is over the server's or the stream's limit
-        └── Denied          the server refuses this key that subject
+        ├── Denied          the server refuses this key that subject
+        └── Untrusted       the server has no certificate that we trust, or no TLS
 
 Anything else that escapes is a bug of ours.
 """
@@ -61,3 +62,7 @@ class TooLarge(WireError):
 
 class Denied(WireError):
     """The server does not allow this key that subject."""
+
+
+class Untrusted(WireError):
+    """The server shows no certificate that we trust, or offers no TLS where it was asked for."""

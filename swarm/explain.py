@@ -3,10 +3,10 @@
 One word may name several things (a commitment called ``late``, and the finding); all of them are explained.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 from protocols.canonical import JSON
 from protocols.commitments.conditions import parse
@@ -19,9 +19,10 @@ from protocols.findings import CODES, Finding
 from protocols.instants import show_instant
 from swarm.errors import BadInput
 from swarm.files import Document
+from swarm.record import find_claim, record_of, record_of_claim
 from swarm.recorder import Item, Move
 from swarm.scalars import quote
-from swarm.text import visible
+from swarm.text import fingerprint, visible
 from swarm.timeline import Source, Timeline, base_of, is_ledger, read_timeline, show
 
 STATES: Final[Mapping[str, str]] = {
@@ -55,17 +56,19 @@ WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What one name means. ``kind`` is commitment, member, item, finding, state or word.
+    """What one name means. ``kind`` is commitment, member, claim, item, finding, state or word.
 
     Of a commitment: its ``status``, the ``condition`` it was promised under, the items that made its state so
     (``because``), its ``life`` so far, what comes by itself (``ahead``) and what could change it (``could``). Else
-    ``commitments`` and ``findings`` are those in the file that the name is about.
+    ``commitments`` and ``findings`` are those in the file that the name is about, and ``record`` says how a member
+    scored and moved, or where a claim comes from.
     """
 
     kind: str
     name: str
     meaning: str
     severity: str | None = None
+    key: str | None = None
     status: Status | None = None
     condition: str = ""
     because: tuple[Item, ...] = ()
@@ -74,11 +77,14 @@ class Explanation:
     could: tuple[str, ...] = ()
     commitments: tuple[tuple[str, Status], ...] = ()
     findings: tuple[Finding, ...] = ()
+    record: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the explanation for people, a line each; the texts of members are made visible."""
         head = f"{visible(self.name)}  ({self.kind}{'' if self.severity is None else ', ' + self.severity})"
         lines = [head, f"  {visible(self.meaning)}"]
+        if self.key is not None:
+            lines.append(f"  speaks with the key {fingerprint(self.key)}")
         if self.status is not None:
             lines += self._status_lines(self.status)
         elif self.kind == "item":
@@ -89,6 +95,7 @@ class Explanation:
             lines.append(f"  next  {self._moved(self.ahead)}, if nobody says anything more")
         lines += [f"  could change it: {visible(way)}" for way in self.could]
         lines += [f"  {visible(name)}: {status.state}" for name, status in self.commitments]
+        lines += [f"  record  {visible(told)}" for told in self.record]
         for finding in self.findings:
             place = f" at {finding.position}" if finding.position else ""
             who = f" {visible(finding.who)}:" if finding.who else ""
@@ -121,6 +128,8 @@ class Explanation:
         found: dict[str, JSON] = {"kind": self.kind, "name": self.name, "meaning": self.meaning}
         if self.severity is not None:
             found["severity"] = self.severity
+        if self.key is not None:
+            found["key"] = self.key
         if self.status is not None:
             found |= {
                 "state": self.status.state,
@@ -138,6 +147,8 @@ class Explanation:
         elif self.kind == "item":
             found["item"] = [item.plain() for item in self.because]
             found["life"] = [move.plain() for move in self.life]
+        if self.record:
+            found["record"] = list(self.record)
         if self.kind not in ("commitment", "word"):
             found["commitments"] = {name: status.state for name, status in self.commitments}
         found["findings"] = [
@@ -149,35 +160,38 @@ class Explanation:
 def explain(name: str, source: Source | None = None, *, as_of: str | None = None) -> list[Explanation]:
     """Explain a finding's code, a state or a word of ours; with *source*, also what it is about there.
 
-    In a history or a ledger, *name* may be a commitment, an instance, a member, or the number of a line or record.
+    In a history or a ledger, *name* may be a commitment, an instance, a member, or the number of a line or record; in
+    a ledger also a claim, by its id or as ``member:label``.
     Raises `BadInput` for a name that means nothing, saying what is near it.
     """
-    timeline, findings = None if source is None else _read(source, as_of), list[Finding]()
+    timeline, summary = (None, {}) if source is None else _read(source, as_of)
+    findings = list[Finding]()
     if timeline is not None:
         findings = [*timeline.findings, *(Finding(code, 0, "", text) for code, _, text in timeline.troubles)]
-    found = [*_in_file(name, timeline, findings), *_of_language(name, timeline, findings)]
+    found = [*_in_file(name, timeline, findings, summary), *_of_language(name, timeline, findings)]
     if not found:
-        raise _unknown(name, timeline)
+        raise _unknown(name, timeline, summary.get("patterns", {}))
     return found
 
 
-def _read(source: Source, as_of: str | None) -> Timeline:
-    """Return the timeline of *source*; of a ledger, with everything that its audit finds."""
+def _read(source: Source, as_of: str | None) -> tuple[Timeline, Mapping[str, Any]]:
+    """Return the timeline of *source*; of a ledger, with everything that its audit finds, and the audit's summary."""
     if isinstance(source, Mapping | Document) or not is_ledger(source):
-        return read_timeline(source, as_of)
+        return read_timeline(source, as_of), {}
     from swarm.auditing import audit
 
     checked = audit(source, as_of=as_of)
     timeline = read_timeline(source, as_of, records=checked.entries, verdict=checked.verdict)
+    timeline.keys = checked.members
     timeline.findings = [Finding(f["code"], f["position"] or 0, f["who"], f["text"]) for f in checked.findings]
-    return timeline
+    return timeline, checked.summary
 
 
-def _unknown(name: str, timeline: Timeline | None) -> BadInput:
+def _unknown(name: str, timeline: Timeline | None, members: Iterable[str]) -> BadInput:
     known = [*CODES, *STATES, *WORDS]
     place = ""
     if timeline is not None:
-        known += [*timeline.statuses, *timeline.parties]
+        known += [*timeline.statuses, *timeline.parties, *members]
         place = f", nor a commitment, a member or an item of {timeline.source}"
     near = get_close_matches(name, dict.fromkeys(known), n=3)
     hint = f"; near it: {', '.join(near)}" if near else "; swarm explain CODE, or swarm explain ID FILE"
@@ -191,13 +205,19 @@ def _shown(item: Item) -> str:
 # -- in a file -----------------------------------------------------------------------------------------------------
 
 
-def _in_file(name: str, timeline: Timeline | None, findings: Sequence[Finding]) -> Iterator[Explanation]:
+def _in_file(
+    name: str, timeline: Timeline | None, findings: Sequence[Finding], summary: Mapping[str, Any]
+) -> Iterator[Explanation]:
     if timeline is None:
         return
     if name in timeline.statuses:
         yield _commitment(name, timeline, findings)
-    if name in timeline.parties:
-        yield _member(name, timeline, findings)
+    if name in timeline.parties or name in summary.get("patterns", {}):
+        yield _member(name, timeline, findings, record_of(name, summary))
+    claim = find_claim(name, summary)
+    if claim is not None:
+        meaning = f"{claim['by']} says, as {claim['source']}: {claim['text']}"
+        yield Explanation("claim", name, meaning, record=record_of_claim(claim, summary))
     if name.isascii() and name.isdecimal() and len(name) < 19 and int(name) in timeline.items:
         yield _item(int(name), timeline, findings)
 
@@ -225,7 +245,7 @@ def _commitment(name: str, timeline: Timeline, findings: Sequence[Finding]) -> E
     )
 
 
-def _member(name: str, timeline: Timeline, findings: Sequence[Finding]) -> Explanation:
+def _member(name: str, timeline: Timeline, findings: Sequence[Finding], record: tuple[str, ...]) -> Explanation:
     of = {n: s for n, s in timeline.statuses.items() if name in (s.debtor, s.creditor, *s.answerable)}
     still = [timeline.statuses[n] for n in timeline.open()]
     owes = sum(s.debtor == name for s in still)
@@ -233,7 +253,8 @@ def _member(name: str, timeline: Timeline, findings: Sequence[Finding]) -> Expla
     broken = sum(s.debtor == name and s.state == State.VIOLATED for s in of.values())
     meaning = f"A party: debtor of {owes} open commitments, creditor of {owed}; has broken {broken}."
     about = tuple(finding for finding in findings if finding.who == name)
-    return Explanation("member", name, meaning, commitments=tuple(of.items()), findings=about)
+    key, of_it = timeline.keys.get(name), tuple(of.items())
+    return Explanation("member", name, meaning, key=key, commitments=of_it, findings=about, record=record)
 
 
 def _item(number: int, timeline: Timeline, findings: Sequence[Finding]) -> Explanation:

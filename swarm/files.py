@@ -60,7 +60,8 @@ MAX_NODES: Final = 1_000_000
 
 _STR_TAGS = frozenset({"!", "tag:yaml.org,2002:str"})
 _COLLECTION_TAGS = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
-_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+')
+# Possessive: of a repetition with alternatives the engine would else keep a hundred bytes for every character.
+_JSON_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]|[^\s{}\[\],:"]++')
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -85,7 +86,7 @@ class Document:
         """Return the line of *path*, or of its nearest holder that exists; ``None`` for data not from a file."""
         if self._place is None and self._json is not None:
             # Lines of JSON are looked up only for a complaint, so that a good file is read at the C decoder's speed.
-            self._place = _build_json(self._json, self.source).place
+            self._place, self._json = _places(self._json, self.source), None
         place = self._place
         if place is None:
             return None
@@ -165,10 +166,18 @@ class _DuplicateKey(Exception):
     pass
 
 
+class _TooManyValues(BadInput):
+    pass
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        raise _DuplicateKey
+        known: set[str] = set()
+        for key, _ in pairs:
+            if key in known:
+                raise _DuplicateKey(key)
+            known.add(key)
     return mapping
 
 
@@ -183,12 +192,44 @@ def _parse_json(text: str, source: str) -> Document:
     except json.JSONDecodeError as error:
         what = "holds a second value after the first" if error.msg == "Extra data" else f"is not JSON: {error.msg}"
         raise _Malformed(f"{what} (column {error.colno})", source=source, line=error.lineno) from None
-    except (_DuplicateKey, RecursionError):
-        _build_json(text, source)
-        raise AssertionError("the second reading must refuse what the first did") from None
-    if _too_deep(data) or _ESCAPED_SURROGATE.search(text):
-        return Document(data, source, _build_json(text, source).place)
-    return Document(data, source, None, text)
+    except _DuplicateKey as twice:
+        _places(text, source)
+        raise BadInput(f"the key {quote(str(twice))} stands twice in one mapping", source=source) from None
+    except RecursionError:
+        deep = True
+    else:
+        deep = _too_deep(data)
+    if deep:
+        _places(text, source)
+        raise BadInput(f"nested deeper than {MAX_DEPTH} levels", source=source)
+    if _ESCAPED_SURROGATE.search(text) is None:
+        return Document(data, source, None, text)
+    place = _places(text, source)
+    if place is None and (text_of := next(filter(_has_no_utf8, _texts(data)), None)) is not None:
+        raise BadInput(f"a lone surrogate in {quote(text_of)}; it has no UTF-8 form", source=source)
+    return Document(data, source, place)
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """Yield every text and key in *data*."""
+    rest = [data]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            yield from value
+            rest += value.values()
+        elif isinstance(value, list):
+            rest += value
+
+
+def _has_no_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _too_deep(data: Any) -> bool:
@@ -203,6 +244,17 @@ def _too_deep(data: Any) -> bool:
         if not level:
             return False
     return True
+
+
+def _places(text: str, source: str) -> _Place | None:
+    """Return where the values of JSON stand, None if they are too many to keep that of each.
+
+    Raises, with the line, for what the fast reading found or could not see.
+    """
+    try:
+        return _build_json(text, source).place
+    except _TooManyValues:
+        return None
 
 
 def _build_json(text: str, source: str) -> "_Builder":
@@ -341,7 +393,8 @@ class _Builder:
         holder = self._open[-1]
         holder.size += size
         if holder.size > MAX_NODES:
-            raise self.error(f"more than {MAX_NODES:,} values once aliases are expanded", place.line)
+            message = f"more than {MAX_NODES:,} values once aliases are expanded"
+            raise _TooManyValues(message, source=self.source, line=place.line)
         if holder.key is None:
             holder.value.append(value)
             holder.place.parts.append(place)  # type: ignore[union-attr]

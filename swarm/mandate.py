@@ -11,7 +11,7 @@ widen it. The fields are told in ``docs/mandate.md``.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -28,6 +28,9 @@ from protocols.messages import Join
 from protocols.room import Room
 from swarm.demand import CannotTell, demand_of
 from swarm.scalars import DecimalText
+
+if TYPE_CHECKING:
+    from swarm.approval import Approver
 
 Verb = Literal[
     "report", "confirm", "dispute", "decide",
@@ -147,6 +150,8 @@ class Mandate(Message):
     promises: PromiseBounds | None = None
     terms: list[Name] = Field(default_factory=list)
     acts: list[Verb] | None = None
+    approve: list[Literal["ratify", "promise"]] = Field(default_factory=list)
+    """What a person must approve before it is signed (`swarm.approval`)."""
 
 
 class Mandated(Agent):
@@ -155,9 +160,11 @@ class Mandated(Agent):
     `swarm.seat.Seat` takes the two apart, so that the mind neither sees the mandate nor can put it aside.
     """
 
-    def __init__(self, mind: Agent, mandate: Mandate) -> None:
+    def __init__(self, mind: Agent, mandate: Mandate, approver: "Approver | None" = None) -> None:
+        """Take whom to ask for what the mandate wants approved; without an *approver* nothing of that is signed."""
         self.mind = mind
         self.mandate = mandate
+        self.approver = approver
         self.kind = mind.kind
 
     @staticmethod
@@ -311,12 +318,7 @@ class _Judge:
         return None
 
     def _known(self) -> list[CommitmentTerms]:
-        """Return the terms that stand whatever is chosen, and those of what was agreed."""
-        known = list(self.room.setting.opening.promises)
-        concord, ending = self.room.concord, self.room.ending
-        if concord is not None and concord.standing is not None and ending is not None and ending.outcome == "agreed":
-            known += concord.candidates[concord.standing].option.commitments
-        return known
+        return known_terms(self.room)
 
     def _owed(self) -> set[str]:
         """Return the ids of what the member has promised in this room, whatever became of it."""
@@ -326,6 +328,15 @@ class _Judge:
             for name, status in statuses.items()
             if status.state != "none" and self.member in (status.debtor, *status.answerable)
         }
+
+
+def known_terms(room: Room) -> list[CommitmentTerms]:
+    """Return the terms that stand in *room* whatever is chosen, and those of what was agreed."""
+    known = list(room.setting.opening.promises)
+    concord, ending = room.concord, room.ending
+    if concord is not None and concord.standing is not None and ending is not None and ending.outcome == "agreed":
+        known += concord.candidates[concord.standing].option.commitments
+    return known
 
 
 def _why_not_offered(allowed: Bounds | list[Value], value: Value) -> str | None:

@@ -22,6 +22,7 @@ from swarm.clock import utc_now
 from swarm.errors import BadInput, SwarmError
 from swarm.identity import Identity
 from swarm.log.jetstream import JetStreamLog
+from swarm.log.tls import trusted
 from swarm.members import make_agent
 from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.processes import EXIT_BAD_INPUT, EXIT_CLOCK, EXIT_OK, EXIT_SECOND, EXIT_STOPPED
@@ -39,8 +40,9 @@ async def sit(member: dict[str, Any], agent: Agent, where: dict[str, Any]) -> No
     identity = Identity(bytes.fromhex(seed)) if seed else Identity.load(Path(member["key"]))
     outbox: Outbox = FileOutbox(Path(member["outbox"])) if member.get("outbox") else MemoryOutbox()
     login = identity if where["login"] else None
+    name, tls = f"swarm-{member['name']}", trusted(where.get("tls_ca"))
     async with await JetStreamLog.connect(
-        where["server"], identity=login, name=f"swarm-{member['name']}", timeout_s=CONNECT_TIMEOUT_S
+        where["server"], identity=login, name=name, tls=tls, timeout_s=CONNECT_TIMEOUT_S
     ) as log:
         replica = Replica(log, where["room"], where["opener"], utc_now, keep=False)
         await replica.open(timeout_s=CONNECT_TIMEOUT_S)

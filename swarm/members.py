@@ -12,11 +12,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from agents.agent import Agent
+from agents.completions import CannotAsk
 from agents.external import Exec, ExternalMind
+from agents.human import Human
+from agents.llm import Llm, LlmMind
 from agents.script import Script
 from agents.scripted import Scripted
 from agents.utility import Utility, UtilityMind
 from protocols.message import Key, Message, Name, Text
+from swarm.approval import approver_at, terminal_at
 from swarm.errors import BadInput
 from swarm.files import Document, load, validate
 from swarm.loading import instantiate
@@ -55,6 +59,18 @@ class ExecMember(Seated, Exec):
     agent: Literal["exec"]
 
 
+class LlmMember(Seated, Llm):
+    """A member whose mind is a language model, of any provider or at any OpenAI-compatible server."""
+
+    agent: Literal["llm"]
+
+
+class HumanMember(Seated):
+    """A member whose mind is a person, asked at the terminal of the process that seats it."""
+
+    agent: Literal["human"]
+
+
 class CustomMember(Seated):
     """A member whose mind is a class of the user's: ``package.module:Class``, called with ``args``."""
 
@@ -68,11 +84,18 @@ class CustomMember(Seated):
     def _known_kind(cls, value: Any) -> Any:
         agent = value.get("agent") if isinstance(value, dict) else None
         if not isinstance(agent, str) or re.fullmatch(_CLASS, agent) is None:
-            raise ValueError(f"agent: expected scripted, utility, exec or package.module:Class, found {agent!r}")
+            known = ", ".join(_KINDS)
+            raise ValueError(f"agent: expected {known} or package.module:Class, found {agent!r}")
         return value
 
 
-_KINDS = {"scripted": "ScriptedMember", "utility": "UtilityMember", "exec": "ExecMember"}
+_KINDS = {
+    "scripted": "ScriptedMember",
+    "utility": "UtilityMember",
+    "exec": "ExecMember",
+    "llm": "LlmMember",
+    "human": "HumanMember",
+}
 
 
 def _kind(member: Any) -> str:
@@ -85,6 +108,8 @@ Member = Annotated[
     Annotated[ScriptedMember, Tag("ScriptedMember")]
     | Annotated[UtilityMember, Tag("UtilityMember")]
     | Annotated[ExecMember, Tag("ExecMember")]
+    | Annotated[LlmMember, Tag("LlmMember")]
+    | Annotated[HumanMember, Tag("HumanMember")]
     | Annotated[CustomMember, Tag("CustomMember")],
     Discriminator(_kind),
 ]
@@ -135,22 +160,37 @@ def agent_config(member: Any) -> dict[str, Any]:
 def make_agent(config: Mapping[str, Any]) -> Agent:
     """Return the mind that *config* (see `agent_config`) describes, under its mandate if it has one.
 
-    Raises `BadInput` if its class cannot be had, or its command cannot be run.
+    Where people are asked is its part ``person`` (see `swarm.approval.people_for`). Raises `BadInput` if its class
+    cannot be had, its command cannot be run, or its model cannot be asked.
     """
     mind, mandate = _make_mind(config), config.get("mandate")
-    return mind if mandate is None else Mandated(mind, Mandate.model_validate(mandate))
+    if mandate is None:
+        return mind
+    return Mandated(mind, Mandate.model_validate(mandate), approver_at(config.get("person")))
 
 
 def _make_mind(config: Mapping[str, Any]) -> Agent:
     kind = _kind(dict(config))
-    private = {key: value for key, value in config.items() if key not in ("name", "role", "key", "agent", "mandate")}
+    beside = ("name", "role", "key", "agent", "mandate", "person")
+    private = {key: value for key, value in config.items() if key not in beside}
     if kind == "ScriptedMember":
         return Scripted(Script.model_validate(private))
     if kind == "UtilityMember":
         return UtilityMind(Utility.model_validate(private))
     if kind == "ExecMember":
         return _external(Exec.model_validate(private), str(config["name"]))
+    if kind == "LlmMember":
+        return _language_model(Llm.model_validate(private), str(config["name"]))
+    if kind == "HumanMember":
+        return Human(terminal_at(config.get("person")))
     return instantiate(str(config["agent"]), private.get("args", {}), private.get("folder"))
+
+
+def _language_model(config: Llm, name: str) -> LlmMind:
+    try:
+        return LlmMind(config)
+    except CannotAsk as error:
+        raise BadInput(f"agent llm of {name}: {error}") from None
 
 
 def _external(config: Exec, name: str) -> ExternalMind:

@@ -291,9 +291,7 @@ def compose(duty: Duty, answer: Any, room: Room, identity: Identity, mandate: Ma
         said, secret = _said(duty, answer.answer if isinstance(answer, Grounded) else answer, room, identity)
         plain = said.plain() if isinstance(said, Message) else said
         sealed = isinstance(duty, InterpretDuty | ReadDuty | ProposeDuty | ScoreDuty)
-        if grounds:
-            plain |= grounds
-            said = plain if sealed else parse_body(plain)
+        plain |= grounds
         room.check(duty.member, plain if sealed else said)
         if not sealed:
             parse_body(plain)

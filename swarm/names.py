@@ -1,5 +1,6 @@
 """Names that people could take for one another are refused where a room opens; a member's identity is its key."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -8,6 +9,8 @@ from confusable_homoglyphs.confusables import confusables_data
 from swarm.text import is_invisible
 
 _MARKS_OF_DIRECTION = "\u200e\u200f"
+_DOT_ON_DOT = re.compile("([ijl])\u0307+")
+"""A combining dot over what has one, or nearly, is drawn as nothing more. The tables lack this, and the dotless j."""
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -28,7 +31,8 @@ def check_names(names: Sequence[str]) -> None:
 
 def _skeleton(name: str) -> str:
     plain = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", name))
-    return unicodedata.normalize("NFD", " ".join("".join(map(_prototype, plain)).split()))
+    alike = unicodedata.normalize("NFD", " ".join("".join(map(_prototype, plain)).split()))
+    return _DOT_ON_DOT.sub(r"\1", alike.replace("\u0237", "j"))
 
 
 def _prototype(character: str) -> str:

@@ -15,6 +15,7 @@ from swarm.files import Document, load
 from swarm.identity import Identity, is_public_key
 from swarm.inviting import invite
 from swarm.log.port import Log
+from swarm.log.tls import trusted
 from swarm.opening import publish_opening, sign_opening
 from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.replica import Replica
@@ -37,7 +38,8 @@ class Peer:
     """One member: its key, its mind, and the server that its rooms are on.
 
     *outbox* names a file that keeps the last signed bytes, so that a restarted peer sends exactly these again; without
-    it a peer is expected to end with its process. The key is also used to log in, where the server wants one.
+    it a peer is expected to end with its process. The key is also used to log in, where the server wants one. *tls_ca*
+    is a file with the authority that signed the server's certificate; the system's own are trusted if it is left out.
     """
 
     def __init__(
@@ -47,10 +49,12 @@ class Peer:
         server: Servers,
         *,
         outbox: str | os.PathLike[str] | None = None,
+        tls_ca: str | os.PathLike[str] | None = None,
     ) -> None:
         self.agent = agent
         self.identity = identity
         self.server = server
+        self._tls_ca = tls_ca
         self._outbox: Outbox = FileOutbox(Path(outbox)) if outbox is not None else MemoryOutbox()
 
     def run(self, room: str, opener: str, *, timeout_s: float = 30.0) -> dict[str, Any]:
@@ -65,9 +69,9 @@ class Peer:
         """As `run`, for callers with an event loop of their own."""
         from swarm.log.jetstream import JetStreamLog
 
-        name = f"swarm-{self.agent.kind}"
+        name, tls = f"swarm-{self.agent.kind}", trusted(self._tls_ca)
         async with await JetStreamLog.connect(
-            self.server, identity=self.identity, name=name, timeout_s=timeout_s
+            self.server, identity=self.identity, name=name, tls=tls, timeout_s=timeout_s
         ) as log:
             return await self.join_on(log, room, opener, timeout_s=timeout_s)
 
@@ -96,12 +100,13 @@ def open_room(
     identity: Identity,
     server: Servers,
     *,
+    tls_ca: str | os.PathLike[str] | None = None,
     timeout_s: float = 30.0,
 ) -> RoomAddress:
     """Open the room of *scenario* for peers that run elsewhere, as the member whose key *identity* is.
 
     Every member of the scenario needs its ``key``, and is left an invitation: the opener too, whose own peer may be
-    anywhere. Reaching the server, opening and inviting may take *timeout_s* seconds each.
+    anywhere. *tls_ca* is as for `Peer`. Reaching the server, opening and inviting may take *timeout_s* seconds each.
 
     Raises `BadInput` for a scenario that cannot be opened, and `WireError` where the server cannot be reached or does
     not take it; its text says if the room is open all the same.
@@ -118,10 +123,14 @@ def open_room(
     if identity.public not in keys.values():
         raise document.error(("members",), f"the opener is one of the members, and none has the key {identity.public}")
 
+    tls = trusted(tls_ca)
+
     async def publish() -> RoomAddress:
         from swarm.log.jetstream import JetStreamLog
 
-        async with await JetStreamLog.connect(server, identity=identity, name="swarm-open", timeout_s=timeout_s) as log:
+        async with await JetStreamLog.connect(
+            server, identity=identity, name="swarm-open", tls=tls, timeout_s=timeout_s
+        ) as log:
             # Dated once the server is there: an opening is only taken while it is fresh.
             entry = sign_opening(identity, parsed.opening(keys), utc_now())
             await publish_opening(log, entry, patience_s=timeout_s)

@@ -17,6 +17,7 @@ from protocols.canonical import canonical, digest
 from protocols.duties import PerformDuty
 from protocols.instants import SECOND, Duration, Instant
 from protocols.loops import Exchange
+from swarm.approval import Approver, Pending
 from swarm.clock import earlier
 from swarm.errors import TooLarge
 from swarm.mandate import Mandate
@@ -32,6 +33,9 @@ SOONEST_AGAIN: Duration = SECOND // 10
 """How soon a mind is asked about promises again at its own wish."""
 SAME_ACT_AGAIN: Duration = SECOND
 """How soon the very same act on promises may be said once more."""
+
+APPROVAL_AGAIN: Duration = SECOND // 4
+"""How soon it is looked again whether a person has approved an act."""
 
 
 def _situation(duty: PerformDuty) -> str:
@@ -50,6 +54,7 @@ class Performer:
         replica: Replica,
         speaker: Speaker,
         say: Callable[[dict[str, Any]], Awaitable[Any]],
+        approver: Approver | None = None,
     ) -> None:
         self.task: asyncio.Task[Performed] | None = None
         """What the mind is still thinking about, if anything."""
@@ -64,6 +69,7 @@ class Performer:
         self._complaint = ""
         self._explained: str | None = None
         self._acted: dict[bytes, Instant] = {}
+        self._pending = Pending(name, mandate, approver)
         self._vain = Exchange()
         self._asked = ""
         self._given_up: set[str] = set()
@@ -73,6 +79,7 @@ class Performer:
         """Let go of what the mind still thinks about."""
         if self.task is not None:
             self.task.cancel()
+        self._pending.close()
 
     def _hold(self, duty: PerformDuty, body: dict[str, Any]) -> None:
         """Raise `Overstepped` if the member's mandate does not allow *body*."""
@@ -81,10 +88,11 @@ class Performer:
 
     async def follow(self, duty: PerformDuty) -> Instant | None:
         """Let the mind answer the standing *duty*, and say what it wants to; return when to look again."""
+        look = await self._approved(duty)
         task = self.task
         if task is not None:
             if not task.done():
-                return None
+                return look
             self.task = None
             await self._act(duty, task)
         due = self._perform_again is not None and self._speaker.now() >= self._perform_again
@@ -93,12 +101,27 @@ class Performer:
             now = [d for d in self._replica.room.duties(self._name) if isinstance(d, PerformDuty)]
             self._asked = _situation(now[0]) if now else ""
             if not now or self._asked in self._given_up:
-                return None
+                return look
             self.task = asyncio.create_task(self._performed(now[0]))
             await asyncio.sleep(0)
             if self.task.done():
                 return await self.follow(now[0])
-        return self._perform_again
+        return earlier(self._perform_again, self._speaker.now() + APPROVAL_AGAIN if self._pending else None)
+
+    async def _approved(self, duty: PerformDuty) -> Instant | None:
+        """Say what a person has approved; return when to look again for what is not answered yet."""
+        for body, refused in self._pending.settled():
+            try:
+                if refused is None:
+                    self._hold(duty, body)
+                    await self._say(body)
+                else:
+                    self._complain(f"{body['kind']}: {refused}")
+            except Overstepped as overstepped:
+                self._complain(overstepped.problem)
+            except (ValueError, TooLarge) as error:
+                _log.warning("%s: an act on promises cannot be said: %s", self._name, error)
+        return self._speaker.now() + APPROVAL_AGAIN if self._pending else None
 
     async def _performed(self, duty: PerformDuty) -> Performed:
         """Return what the mind wants to say about promises; sent back once, as at a step."""
@@ -144,6 +167,9 @@ class Performer:
                 self._hold(duty, body)
             except Overstepped as overstepped:
                 self._complain(overstepped.problem)
+                continue
+            if self._pending.takes(body, self._replica.room):
+                paced = True
                 continue
             key = canonical(body)
             # Answering a report twice can only be refused.

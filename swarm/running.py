@@ -18,6 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from swarm.approval import people_for
 from swarm.clock import utc_now
 from swarm.entry import Entry
 from swarm.errors import BadEntry, BadInput, SwarmError, WireError
@@ -119,6 +120,7 @@ def run(
     parsed = read_scenario(load(scenario))
     for member in parsed.members:
         make_agent(agent_config(member))
+    person = people_for(parsed.members, None if directory is None else Path(directory))
     if memory and (directory is not None or server is not None):
         raise BadInput("a run in memory has neither a directory nor a server")
     if server is not None:
@@ -131,6 +133,7 @@ def run(
     check_writable(paths, source)
     with Kept.at(None if directory is None else Path(directory), parsed.names) as kept:
         job = _Run(parsed, kept, ledger=paths[0], roster=paths[1], server=server, tls_ca=tls_ca, watch=watch)
+        job.person = person
         return asyncio.run(job.run(job.in_memory() if memory else job.in_processes()))
 
 
@@ -158,6 +161,11 @@ class _Run:
         self._started = monotonic()
         self._stop = asyncio.Event()
         self._opener = kept.identities[scenario.names[0]]
+        self.person: dict[str, Any] = {}
+        """Where people are asked, for those members that need one (`people_for`)."""
+
+    def _config(self, member: Any) -> dict[str, Any]:
+        return {**agent_config(member), **self.person}
 
     async def run(self, work: Coroutine[Any, Any, RunResult]) -> RunResult:
         """Do *work*; the first signal to end lets it come to an end in order, further ones change nothing."""
@@ -171,7 +179,7 @@ class _Run:
             seats = [
                 asyncio.create_task(
                     Seat(
-                        self._kept.identities[m.name], make_agent(agent_config(m)), replica, MemoryOutbox(), utc_now
+                        self._kept.identities[m.name], make_agent(self._config(m)), replica, MemoryOutbox(), utc_now
                     ).run()
                 )
                 for m in self._scenario.members
@@ -214,7 +222,7 @@ class _Run:
     async def _start(self, members: Processes) -> None:
         for member in self._scenario.members:
             private = self._kept.private(member.name)
-            await members.start(member.name, {"name": member.name, "agent": agent_config(member), **private})
+            await members.start(member.name, {"name": member.name, "agent": self._config(member), **private})
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Return what *work* does, unless the run is told to end meanwhile and *work* does not end soon."""

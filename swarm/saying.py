@@ -8,6 +8,7 @@ import copy
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from protocols.event import Event
 from protocols.findings import Finding
@@ -18,6 +19,7 @@ from swarm.errors import BadInput
 from swarm.identity import Identity
 from swarm.ledger.checkpoint import Checkpoint, sign_checkpoint
 from swarm.ledger.fold import Fold
+from swarm.log.tls import trusted
 from swarm.opening import find_opener
 from swarm.outbox import MemoryOutbox, Outbox
 from swarm.replica import Replica
@@ -38,27 +40,43 @@ class Said:
 
 @asynccontextmanager
 async def reading(
-    room: str, server: Servers, identity: Identity | None, *, opener: str | None = None, timeout_s: float = 10.0
+    room: str,
+    server: Servers,
+    identity: Identity | None,
+    *,
+    opener: str | None = None,
+    tls_ca: Path | None = None,
+    timeout_s: float = 10.0,
 ) -> AsyncIterator[Replica]:
     """Give a replica of *room*, read up to now; *opener* is found if it is not given.
 
-    Raises `Unavailable` if the server or the room is not there.
+    *tls_ca* is a file with the authority that signed the server's certificate. Raises `Unavailable` if the server or
+    the room is not there.
     """
     from swarm.log.jetstream import JetStreamLog
 
-    async with await JetStreamLog.connect(server, identity=identity, name="swarm", timeout_s=timeout_s) as log:
+    tls = trusted(tls_ca)
+    async with await JetStreamLog.connect(server, identity=identity, name="swarm", tls=tls, timeout_s=timeout_s) as log:
         replica = Replica(log, room, opener or await find_opener(log, room, timeout_s=timeout_s), utc_now)
         await replica.open(timeout_s=timeout_s)
         yield replica
 
 
-async def say(room: str, body: Message, identity: Identity, server: Servers, *, outbox: Outbox | None = None) -> Said:
+async def say(
+    room: str,
+    body: Message,
+    identity: Identity,
+    server: Servers,
+    *,
+    outbox: Outbox | None = None,
+    tls_ca: Path | None = None,
+) -> Said:
     """Say *body* in *room* as the member whose key *identity* is.
 
     Raises `Refused` with code and reason, before anything is signed, if the rules would refuse it; `BadInput` if the
     key is no member's; `Unavailable` if the log is out of reach.
     """
-    async with reading(room, server, identity) as replica:
+    async with reading(room, server, identity, tls_ca=tls_ca) as replica:
         fold = replica.fold
         name = member_name(fold, identity)
         for finding in tried(fold, name, body):
@@ -87,9 +105,9 @@ def tried(fold: Fold, name: str, body: Message) -> list[Finding]:
     return room.apply(Event(position + 1, max(room.at, utc_now()), name, "0" * 64, position, body))
 
 
-async def sign_receipt(room: str, identity: Identity, server: Servers) -> Checkpoint:
+async def sign_receipt(room: str, identity: Identity, server: Servers, *, tls_ca: Path | None = None) -> Checkpoint:
     """Return *identity*'s signed checkpoint of *room* as far as the log holds it now."""
-    async with reading(room, server, identity) as replica:
+    async with reading(room, server, identity, tls_ca=tls_ca) as replica:
         member_name(replica.fold, identity)
         chain = replica.fold.chain
         return sign_checkpoint(identity, room=room, count=chain.position, head=chain.head)

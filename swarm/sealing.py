@@ -2,11 +2,13 @@
 
 So that members cannot copy each other, an answer is sealed first and revealed when all have sealed. The box holds the
 answer encrypted to its own author, so that any restarted process of that member finds it again on the log itself. It
-is padded to a power of two from 512 bytes, so that it tells little of the answer's length.
+is padded to a power of two from 512 bytes: of the answer's length everybody sees that power, its size class, and
+nothing finer.
 """
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +23,7 @@ from swarm.identity import Identity
 
 INFO = b"swarm/box/1"
 SMALLEST_BOX_BYTES = 512
+SEAL_NONCE_BYTES = 32
 NONCE_BYTES = 12
 
 
@@ -36,18 +39,33 @@ class Sealed:
 
 
 def seal(
-    identity: Identity, room: str, step: str, content: dict[str, Any], secret: dict[str, Any] | None = None
+    identity: Identity,
+    room: str,
+    step: str,
+    content: dict[str, Any],
+    secret: dict[str, Any] | None = None,
+    *,
+    random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> Sealed:
-    """Seal *content* for the sealing step *step*; *secret* goes into the box and is never revealed with it."""
-    nonce = os.urandom(32).hex()
+    """Seal *content* for the sealing step *step*; *secret* goes into the box and is never revealed with it.
+
+    *random_bytes* gives the seal's 32 bytes, then the box's 12; only vectors have it give anything but random ones.
+    """
+    nonce = random_bytes(SEAL_NONCE_BYTES).hex()
     digest = seal_digest(room, identity.public, step, nonce, content)
     plain = canonical({"nonce": nonce, "content": content, "secret": secret})
-    size = SMALLEST_BOX_BYTES
-    while size < len(plain):
-        size *= 2
-    start = os.urandom(NONCE_BYTES)
-    hidden = AESGCM(_key(identity, room, step)).encrypt(start, plain.ljust(size, b"\0"), digest.encode())
+    start = random_bytes(NONCE_BYTES)
+    padded = plain.ljust(size_class(len(plain)), b"\0")
+    hidden = AESGCM(_key(identity, room, step)).encrypt(start, padded, digest.encode())
     return Sealed(digest, base64url.encode(start + hidden), nonce, content, secret)
+
+
+def size_class(length: int) -> int:
+    """Return to how many bytes a box pads *length* of them: the next power of two, from 512."""
+    size = SMALLEST_BOX_BYTES
+    while size < length:
+        size *= 2
+    return size
 
 
 def open_box(identity: Identity, room: str, step: str, digest: str, box: str) -> Sealed:
@@ -56,9 +74,9 @@ def open_box(identity: Identity, room: str, step: str, digest: str, box: str) ->
         raw = base64url.decode(box)
         plain = AESGCM(_key(identity, room, step)).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], digest.encode())
         held = json.loads(plain.rstrip(b"\0"))
-    except (InvalidTag, ValueError) as error:
+        return Sealed(digest, box, held["nonce"], held["content"], held["secret"])
+    except (InvalidTag, ValueError, KeyError, TypeError) as error:
         raise BadEntry("box_unreadable", f"the box of {step} does not open with this key") from error
-    return Sealed(digest, box, held["nonce"], held["content"], held["secret"])
 
 
 def _key(identity: Identity, room: str, step: str) -> bytes:

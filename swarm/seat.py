@@ -29,6 +29,7 @@ from protocols.duties import (
 from protocols.instants import SECOND, Duration, Instant
 from protocols.messages import VERSIONS
 from protocols.sealed import SealedRound
+from swarm.approval import ApprovalRequest, NotApproved, approved, request_for
 from swarm.clock import earlier
 from swarm.entry import Entry
 from swarm.errors import BadEntry, SwarmError, TooLarge
@@ -90,6 +91,7 @@ class Seat:
         self._name = name
         self._identity = identity
         mind, self._mandate = Mandated.apart(agent)
+        self._approver = agent.approver if isinstance(agent, Mandated) else None
         self._purse = Purse(lambda: replica.room.allowance(name))
         self._mind = Mind(mind, self._purse, lambda: briefing(replica.room, name))
         self._replica = replica
@@ -107,7 +109,9 @@ class Seat:
 
         Raises `SecondProcess`, `ClockApart`, or a `WireError` when the log stays out of reach or refuses.
         """
-        performer = Performer(self._name, self._mind, self._mandate, self._replica, self._speaker, self._say)
+        performer = Performer(
+            self._name, self._mind, self._mandate, self._replica, self._speaker, self._say, self._approver
+        )
         try:
             await self._speaker.recover()
             while not self._replica.room.over:
@@ -203,8 +207,8 @@ class Seat:
         if isinstance(duty, JoinDuty):
             return self._unsupported(duty)
         if isinstance(duty, PromiseDuty):
-            promised = [terms.plain() for terms in duty.commitments]
-            return {"kind": "commitment.create", "step": duty.step, "commitments": promised}
+            body = _promised(duty)
+            return body if self._to_approve(duty, body) is None else None
         if isinstance(duty, RevealDuty):
             return self._reveal(duty)
         if isinstance(duty, CloseDuty):
@@ -271,7 +275,9 @@ class Seat:
         try:
             if isinstance(duty, JoinDuty):
                 return self._held(duty, await join(self._mind, duty, self._time_left(duty)))
-            return await self._considered(duty)
+            if isinstance(duty, PromiseDuty):
+                return await self._approved(duty, self._held(duty, _promised(duty)))
+            return await self._approved(duty, await self._considered(duty))
         except Excused as excuse:
             return _instead(duty, excuse)
 
@@ -290,6 +296,19 @@ class Seat:
         except Excused as second:
             # What the first answer was is the reason; that no second one came is only added to it.
             raise type(first)(f"{first}; asked again: {second}") from None
+
+    async def _approved(self, duty: Duty, body: dict[str, Any]) -> dict[str, Any]:
+        """Return *body* once a person has approved it, if the mandate wants that; raise `NotApproved`."""
+        request = self._to_approve(duty, body)
+        if request is not None:
+            await approved(self._approver, request, self._time_left(duty))
+        return body
+
+    def _to_approve(self, duty: Duty, body: dict[str, Any]) -> ApprovalRequest | None:
+        if self._mandate is None or not self._mandate.approve:
+            return None
+        until = self._speaker.now() + int(self._time_left(duty) * SECOND)
+        return request_for(self._mandate, self._name, body, self._replica.room, duty, until)
 
     async def _asked(self, duty: Duty) -> dict[str, Any]:
         answer = await self._mind.ask(duty.act, self._time_left(duty), duty)
@@ -321,10 +340,15 @@ def _instead(duty: Duty, excuse: Excused) -> dict[str, Any]:
     """Return what is said in place of an answer that there is not, or that may not be given."""
     if isinstance(duty, JoinDuty):
         return _excuse(duty, str(excuse)) | {"kind": "room.decline"}
-    if isinstance(duty, RatifyDuty) and isinstance(excuse, Overstepped):
+    if isinstance(duty, RatifyDuty) and isinstance(excuse, Overstepped | NotApproved):
         said = Ratify(step=duty.step or "", outcome=duty.digest, accept=False, because=str(excuse))
         return said.plain()
     return _excuse(duty, str(excuse))
+
+
+def _promised(duty: PromiseDuty) -> dict[str, Any]:
+    promised = [terms.plain() for terms in duty.commitments]
+    return {"kind": "commitment.create", "step": duty.step, "commitments": promised}
 
 
 def _excuse(duty: Duty, because: str) -> dict[str, Any]:

@@ -8,8 +8,9 @@ next.
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -24,6 +25,8 @@ from swarm.replica import Replica
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.05, 2.0
 STEP: Duration = SECOND
 """By how much a clock must differ from the time that has passed to have been set, or stopped with its machine."""
+BELIEVED_S = 30.0
+"""How long a clock of the log's that is beyond the room's skew is gone by."""
 
 
 class SecondProcess(SwarmError):
@@ -47,20 +50,22 @@ class Speaker:
         self._clock = clock
         self._patience_s = patience_s
         self._looked = clock(), monotonic()
+        self._doubted_s = inf
 
     @property
-    def said(self) -> list[str]:
+    def said(self) -> Sequence[str]:
         """The ids of the entries that the log holds of this key."""
         return self._replica.fold.chain.authors[self.identity.public].ids
 
     def now(self) -> Instant:
         """Return the log's clock as far as the own one and what it has shown so far tell.
 
-        A step of the own clock makes void what was known of the difference.
+        A step of the own clock makes void what was known of the difference. One beyond the skew is gone by for a while
+        only: nothing counts on such a clock, and whoever waited for a log a day behind would wait for a day.
         """
         own, beat = self._clock(), monotonic()
         own_before, beat_before = self._looked
-        if abs(own - own_before - (beat - beat_before) * SECOND) > STEP:
+        if abs(own - own_before - (beat - beat_before) * SECOND) > STEP or beat > self._doubted_s:
             self.behind = 0
         self._looked = own, beat
         return own + self.behind
@@ -198,3 +203,4 @@ class Speaker:
             return
         self.now()
         self.behind = min(0, record.stored - entry.sent) or max(0, record.stored - acknowledged)
+        self._doubted_s = monotonic() + BELIEVED_S if self.is_disputed(entry) else inf

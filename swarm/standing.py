@@ -13,14 +13,14 @@ import contextlib
 import logging
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from agents.agent import Agent, NoAnswer
 from protocols.duties import JoinDuty
-from protocols.messages import Manifest
+from protocols.messages import Leave, Manifest
 from protocols.room import Room
 from swarm.clock import utc_now
 from swarm.entry import parse_entry
@@ -33,6 +33,7 @@ from swarm.members import Accepts, AgentFile, agent_config, make_agent, read_age
 from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.replica import Replica
 from swarm.seat import Seat
+from swarm.speaker import Speaker
 from swarm.text import visible
 
 _log = logging.getLogger(__name__)
@@ -201,6 +202,10 @@ class StandingPeer:
 
     *accept* adds to the openers that the file accepts; the key itself is always one. *tell* is called with each room
     whose end this peer saw. With *once* it leaves after the first. Setting *stop* ends it in order.
+
+    *seen* is called with each room that this key has a seat in, read up to now, before it sits down there; with *keep*
+    its records stay at hand. *minds* makes the mind for a room and the member's name in it, in place of the file's.
+    *person* says where people are asked (`swarm.approval.people_for`).
     """
 
     def __init__(
@@ -214,6 +219,10 @@ class StandingPeer:
         tell: Callable[[Over], None] = lambda over: None,
         once: bool = False,
         stop: asyncio.Event | None = None,
+        seen: Callable[[Replica], None] = lambda replica: None,
+        keep: bool = False,
+        minds: Callable[[Replica, str], Agent] | None = None,
+        person: Mapping[str, object] | None = None,
     ) -> None:
         self._file = file
         self._identity = identity
@@ -223,14 +232,31 @@ class StandingPeer:
         self._tell = tell
         self._once = once
         self._stop = asyncio.Event() if stop is None else stop
+        self._seen = seen
+        self._keep = keep
+        self._minds = minds
+        self._person = dict(person or {})
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._seated: set[str] = set()
+        self._leaving: dict[str, asyncio.Future[str]] = {}
         self._done: dict[str, None] = {}
         self._looked_at: dict[str, int] = {}
 
     def stop(self) -> None:
         """Take no more rooms, let what is in flight be read back, and leave."""
         self._stop.set()
+
+    def sits_in(self, room: str) -> bool:
+        """Return whether this peer has taken its seat in *room* and not left it again."""
+        return room in self._seated
+
+    def leave(self, room: str, because: str) -> bool:
+        """Say in *room* that this member leaves it, once nothing else is in flight; return whether it sits there."""
+        leaving = self._leaving.get(room)
+        if room not in self._seated or leaving is None or leaving.done():
+            return False
+        leaving.set_result(because)
+        return True
 
     async def run(self) -> None:
         """Stand until `stop`; raises a `SwarmError` where invitations cannot be followed at all.
@@ -347,25 +373,40 @@ class StandingPeer:
 
     async def _sit(self, room: str, opener: str, gate: _Gate) -> None:
         replica = await self._read(room, opener)
+        self._seen(replica)
         if replica.room.over:
             self._kept.forget(room, opener)
             return
-        seat = Seat(self._identity, self._mind(replica.room, room), replica, gate, utc_now)
+        while not replica.room.over and not self._stop.is_set():
+            because = await self._sit_down(replica, gate)
+            if because is not None and not self._stop.is_set():
+                speaker = Speaker(self._identity, replica, gate, utc_now, patience_s=READ_S)
+                await speaker.recover()
+                await speaker.say(Leave(because=because).plain())
+        if replica.room.over:
+            self._kept.forget(room, opener)
+            self._finish(replica.room)
+
+    async def _sit_down(self, replica: Replica, gate: _Gate) -> str | None:
+        """Take the seat until the room is over, this peer stops, or it is to leave: then return the reason for that."""
+        room = replica.name
+        seat = Seat(self._identity, self._mind(replica), replica, gate, utc_now)
         tasks = {asyncio.create_task(replica.follow()), asyncio.create_task(seat.run())}
         stopped = asyncio.create_task(self._stop.wait())
+        leaving = self._leaving[room] = asyncio.get_running_loop().create_future()
         self._seated.add(room)
         try:
-            done, _ = await asyncio.wait({*tasks, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if done == {stopped}:
+            done, _ = await asyncio.wait({*tasks, stopped, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not done & tasks:
                 gate.shut = True
                 await self._read_back(replica, gate, tasks)
-                return
+                gate.shut = self._stop.is_set()
             for task in done & tasks:
                 task.result()
+            return leaving.result() if leaving in done and not done & tasks else None
         finally:
+            del self._leaving[room]
             await _end({*tasks, stopped})
-        self._kept.forget(room, opener)
-        self._finish(replica.room)
 
     async def _read(self, room: str, opener: str) -> Replica:
         """Return a replica of *room*, read up to now; raise `_Ignored` if it is none where this key has a seat."""
@@ -374,7 +415,7 @@ class StandingPeer:
             if asyncio.get_running_loop().time() > give_up:
                 raise _Ignored(f"there is no such room by {opener} on this server")
             await asyncio.sleep(OPENING_EVERY_S)
-        replica = Replica(self._log, room, opener, utc_now, keep=False)
+        replica = Replica(self._log, room, opener, utc_now, keep=self._keep)
         try:
             await replica.open(timeout_s=READ_S)
         except BadEntry as error:
@@ -383,15 +424,18 @@ class StandingPeer:
             raise _Ignored("it has no seat for this key")
         return replica
 
-    def _mind(self, room: Room, name: str) -> Agent:
-        """Return a fresh mind for *room*, or one that declines it: bounds are for rooms that are not joined yet."""
+    def _mind(self, replica: Replica) -> Agent:
+        """Return a fresh mind for a room, or one that declines it: bounds are for rooms that are not joined yet."""
+        room, name = replica.room, replica.name
         member = next(each.name for each in room.setting.opening.roster if each.key == self._identity.public)
         because = outside(self._file.accepts, room)
         if because is not None and any(isinstance(duty, JoinDuty) for duty in room.duties(member)):
             _log.warning("%s: declined: %s", name, visible(because))
             return _Declining(because)
         _log.info("%s: taking part as %s", name, visible(member))
-        return make_agent({**agent_config(self._file.member), "name": member})
+        if self._minds is not None:
+            return self._minds(replica, member)
+        return make_agent({**agent_config(self._file.member), **self._person, "name": member})
 
     async def _read_back(self, replica: Replica, gate: _Gate, tasks: set[asyncio.Task[None]]) -> None:
         """Wait until what was sent is known to be said, or the seat has ended; at most `PARTING_S` seconds."""

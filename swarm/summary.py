@@ -1,17 +1,26 @@
 """What a folded room came to, as run and audit both tell it: one function, so that they cannot differ."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
 from protocols.budget import Used, decimal_seconds
 from protocols.concord.machine import Concord
+from protocols.evidence import evidence_findings, evidence_of
 from protocols.findings import Finding
 from protocols.outcome import decision_of, divergences_of, untested_of
+from protocols.patterns import Pattern, pattern_findings, patterns_of
 from protocols.room import Room
 
 
 def summary_of(room: Room) -> dict[str, Any]:
-    """Return outcome, decision, divergences, untested pairs, commitment states and findings of *room*."""
+    """Return outcome, decision, divergences, untested pairs, commitment states and findings of *room*.
+
+    Beside these stand its claims with what they rest on, and every member's record of scoring and moving.
+    """
+    patterns = patterns_of(room)
+    at_the_end = [*_troubles(room), *evidence_findings(room), *pattern_findings(room, patterns)]
     return {
         "room": room.setting.room,
         "intent": room.setting.opening.intent,
@@ -19,12 +28,14 @@ def summary_of(room: Room) -> dict[str, Any]:
         "outcome": room.ending.outcome if room.ending is not None else "unfinished",
         "reason": room.ending.reason if room.ending is not None else None,
         "decision": decision_of(room.ending, room.concord),
-        "considered": considered_of(room),
+        "considered": considered_of(room, patterns),
         "divergences": divergences_of(room.accord),
         "untested": untested_of(room.accord),
         "commitments": commitments_of(room),
         "cost": cost_of(room),
-        "findings": [finding.plain() for finding in [*room.findings, *_troubles(room)]],
+        "claims": evidence_of(room),
+        "patterns": {member: pattern.plain() for member, pattern in patterns.items()},
+        "findings": [finding.plain() for finding in [*room.findings, *at_the_end]],
     }
 
 
@@ -39,7 +50,7 @@ def commitments_of(room: Room) -> dict[str, str]:
     return {} if room.tracker is None else {name: s.state for name, s in sorted(room.tracker.statuses().items())}
 
 
-def considered_of(room: Room) -> dict[str, Any] | None:
+def considered_of(room: Room, patterns: Mapping[str, Pattern]) -> dict[str, Any] | None:
     """Return the table of scores behind the decision, what other rules would have picked, and how members scored."""
     concord = room.concord
     if concord is None or concord.first_selection is None or concord.selection is None:
@@ -74,7 +85,7 @@ def considered_of(room: Room) -> dict[str, Any] | None:
             {"number": t.number, "by": t.by, "option": titles[t.option], "adopted": t.adopted, "because": t.because}
             for t in concord.tries
         ],
-        "patterns": {m: _pattern(list(s.values())) for m, s in sorted(table.scores.items())},
+        "patterns": {m: asdict(p.scoring) for m, p in patterns.items() if p.scoring is not None},
     }
 
 
@@ -92,17 +103,6 @@ def _table(concord: Concord) -> dict[str, Any]:
         "rules": {"bar": rules.bar, "floor": rules.floor, "rejects": rules.rejects},
         "incumbent": concord.standing if concord.tries else concord.status_quo,
         "beacon": concord.beacon,
-    }
-
-
-def _pattern(scores: list[int]) -> dict[str, int]:
-    """Return how one member used the scale, so that strategic scoring can be seen; it is never a verdict."""
-    return {
-        "lowest": min(scores, default=0),
-        "highest": max(scores, default=0),
-        "distinct": len(set(scores)),
-        "zeros": scores.count(0),
-        "hundreds": scores.count(100),
     }
 
 

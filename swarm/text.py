@@ -30,6 +30,19 @@ def is_invisible(character: str) -> bool:
     )
 
 
+def fingerprint(key: str) -> str:
+    """Return a public key as people compare it at a glance: its first and last four characters.
+
+    It tells keys apart that nobody made alike on purpose; what rests on a key takes all of it.
+    """
+    return f"{key[:4]}…{key[-4:]}" if len(key) > 9 else visible(key)
+
+
+def named(name: str, key: str) -> str:
+    """Return a member's name, visibly, with the fingerprint of its key."""
+    return f"{visible(name)} ({fingerprint(key)})"
+
+
 def visible(text: str) -> str:
     """Return *text* on one line, everything that is not plainly visible shown as an escape."""
     return "".join(_pieces(text))

@@ -54,6 +54,8 @@ class Timeline:
     troubles: list[Trouble]
     verdict: str
     _recorder: Recorder | None = field(repr=False)
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Of a ledger that was audited: each member's public key."""
     _ahead: dict[str, Move] | None = field(default=None, repr=False)
 
     def terms_of(self, name: str) -> CommitmentTerms:

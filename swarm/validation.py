@@ -19,7 +19,7 @@ M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]
 """A place in a document: keys and, in lists, places from 0."""
 
-_SIMPLE_KEY = re.compile(r"[^\W\d][\w-]*")
+_SIMPLE_KEY = re.compile(r"[^\W\d][\w-]{0,79}")
 _REPORTS = 100
 """Reports looked at. A file wrong on every line needs one message, not the best of 100,000."""
 

@@ -10,6 +10,7 @@ import typer
 
 from swarm.cli import audit, broker, check, decide, explain, export, keys, mcp, peer, run, say, status, track
 from swarm.cli.approve import approve_command
+from swarm.cli.check_agent import check_agent_command
 from swarm.cli.open import open_command
 from swarm.cli.output import print_json
 from swarm.errors import BadInput, SwarmError
@@ -44,7 +45,9 @@ app.command("receipt")(say.receipt_command)
 app.command("status")(status.status_command)
 app.command("watch")(status.watch_command)
 app.command("rooms")(status.rooms_command)
+app.command("doctor")(status.doctor_command)
 app.command("check")(check.check_command)
+app.command("check-agent")(check_agent_command)
 app.command("schema")(check.schema_command)
 app.add_typer(keys.app, name="keys")
 

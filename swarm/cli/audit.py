@@ -11,9 +11,12 @@ from rich.console import Console
 from swarm.auditing import AuditResult, audit, read_roster
 from swarm.cli.output import console, print_json, table
 from swarm.cli.promises import Wanted, fulfil
+from swarm.comparing import KINDS as FORK_KINDS
+from swarm.comparing import Comparison, compare
 from swarm.errors import BadInput
 from swarm.ledger.file import ledger_room, read_checkpoint
-from swarm.text import visible
+from swarm.proof import find_proofs, write_proofs
+from swarm.text import fingerprint, named, visible
 from swarm.timeline import Timeline, read_timeline
 
 EXIT_BAD_INPUT = 2
@@ -36,16 +39,25 @@ def audit_command(
     graph: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw what depends on what (.mmd, .dot, .svg).")
     ] = None,
+    proof: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a proof of each equivocation; swarm check verifies one.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> int:
     """Check a ledger against its signatures and recompute everything it claims.
 
-    Example: swarm audit renewal.jsonl --roster renewal.roster.yaml
+    Several ledgers of one room, such as one of each member, are also held against each other: where they hold
+    different logs, all of them fail.
+
+    Examples: swarm audit renewal.jsonl --roster renewal.roster.yaml · swarm audit ann.jsonl bob.jsonl --proof p.json
 
     Exit codes: 0 verified, 1 failed, 2 bad input or nothing to check, 3 not failed but not shown, 4 see --strict.
     """
     wanted = Wanted(diff=diff, due=commitments, by_debtor=True, csv=csv, graph=graph)
-    wanted.check([*ledgers, *(receipt or []), *([roster] if roster is not None else [])])
+    inputs = [*ledgers, *(receipt or []), *([roster] if roster is not None else [])]
+    wanted.check(inputs)
+    if proof is not None:
+        Wanted(csv=proof).check([*inputs, *(path for path in (csv, graph) if path is not None)])
     as_of = wanted.as_of(as_of)
     pins = None if roster is None else read_roster(roster)
     receipts = _by_ledger(ledgers, receipt or [])
@@ -56,11 +68,19 @@ def audit_command(
             print(f"swarm: {visible(str(result))}", file=sys.stderr)
         elif out is not None:
             _print(out, result)
+    comparisons = compare(result for result in checked if isinstance(result, AuditResult))
+    if out is not None:
+        for comparison in comparisons:
+            _print_comparison(out, comparison)
+    proofs = None if proof is None else _prove(proof, checked, receipt or [], out)
     more = fulfil(wanted, _timelines(checked, as_of) if wanted.anything else [], out)
     if as_json:
         shown = [_plain(ledger, result, many=len(ledgers) > 1) for ledger, result in zip(ledgers, checked, strict=True)]
-        print_json({**({"ledgers": shown} if len(shown) > 1 else shown[0]), **more})
+        together = {"ledgers": shown, "comparison": [comparison.plain() for comparison in comparisons]}
+        told = {} if proofs is None else {"proofs": proofs}
+        print_json({**(together if len(shown) > 1 else shown[0]), **told, **more})
     codes = [r.exit_code(strict=strict) if isinstance(r, AuditResult) else EXIT_BAD_INPUT for r in checked]
+    codes += [1 for comparison in comparisons if comparison.forks]
     # A failure anywhere fails the whole; what is not shown comes before what is broken.
     return next((code for code in (1, EXIT_BAD_INPUT, 3, 4) if code in codes), 0)
 
@@ -105,6 +125,49 @@ def _by_ledger(ledgers: list[Path], receipts: list[Path]) -> dict[Path, list[Pat
     return found
 
 
+def _prove(
+    path: Path, checked: Sequence[AuditResult | BadInput], receipts: Sequence[Path], out: Console | None
+) -> list[dict[str, Any]]:
+    """Write the proofs that the ledgers and receipts hold to *path* and beside it; return them as JSON."""
+    ledgers = list(dict.fromkeys(Path(result.path) for result in checked if isinstance(result, AuditResult)))
+    proofs = [found.proof for found in find_proofs(ledgers, map(read_checkpoint, receipts))]
+    paths = write_proofs(path, proofs)
+    if out is not None:
+        for each, proof in zip(paths, proofs, strict=True):
+            out.print(f"{visible(str(each))}: a proof that {' and that '.join(map(visible, proof.proves()))}")
+        if not proofs:
+            out.print("no proof to write: no key contradicted itself here")
+    return [{"path": str(each), **proof.plain()} for each, proof in zip(paths, proofs, strict=True)]
+
+
+def _print_comparison(out: Console, comparison: Comparison) -> None:
+    out.print(f"{visible(comparison.room)}: ", end="")
+    if comparison.forks:
+        out.print("the ledgers CONTRADICT each other", style="bold red")
+    else:
+        out.print("the ledgers hold one log", style="green")
+    for path, behind in comparison.behind.items():
+        if behind:
+            records = "one record" if behind == 1 else f"{behind} records"
+            out.print(f"  {visible(path)} is {records} behind; that is no contradiction")
+    for fork in comparison.forks:
+        out.print(f"  fork at record {fork.position}: {FORK_KINDS[fork.kind]}", style="yellow")
+        for version in fork.versions:
+            out.print(f"    {', '.join(map(visible, version.ledgers))}: {visible(version.record)}")
+            by = ", ".join(f"{visible(name)} up to {count}" for name, count in version.signed.items())
+            keys = ", ".join(map(fingerprint, version.exporters))
+            out.print(f"      signed by {by or 'no member'}" + (f"; exported by {keys}" if keys else ""))
+        for name in fork.both:
+            out.print(f"    {visible(name)} has signed more than one of them", style="yellow")
+    _print_limits(out, comparison.says_not)
+
+
+def _print_limits(out: Console, limits: Sequence[str]) -> None:
+    out.print("  It does not say", style="dim")
+    for limit in limits:
+        out.print(f"    {visible(limit)}", style="dim")
+
+
 def _print(out: Console, result: AuditResult) -> None:
     out.print(f"{visible(result.path)}: ", end="")
     out.print(result.verdict.upper(), style=COLOURS[result.verdict], end="")
@@ -121,6 +184,8 @@ def _print(out: Console, result: AuditResult) -> None:
             second, start = visible(summary["rehearsal"]["second"]), visible(summary["rehearsal"]["agreed_at"])
             told = f"  REHEARSAL: from the agreement on, dated {start}, 1 s of the log counts as {second}"
             out.print(told, style="yellow")
+        members = ", ".join(named(name, key) for name, key in result.members.items())
+        out.print(f"  members  {members}")
         out.print(f"  outcome  {summary['outcome']}{reason}")
         decision = summary["decision"]
         if decision is not None:
@@ -139,4 +204,4 @@ def _print(out: Console, result: AuditResult) -> None:
     ]
     for line in table(rows, right=(1,)):
         out.print(line)
-    out.print(f"  {result.plain()['says_not']}", style="dim")
+    _print_limits(out, result.says_not)

@@ -1,15 +1,20 @@
-"""`swarm broker`: the embedded server in the foreground."""
+"""`swarm broker`: the embedded server in the foreground, and what somebody else's server needs to be the same."""
 
 import asyncio
 import contextlib
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from swarm.cli.server import TlsCa
 from swarm.errors import BadInput
+from swarm.identity import Identity
+
+if TYPE_CHECKING:
+    from swarm.log.tls import ServerTls
 
 
 def broker_command(
@@ -17,19 +22,77 @@ def broker_command(
     port: Annotated[int | None, typer.Option(help="Listen here; a free port if left out.", min=1, max=65535)] = None,
     secure: Annotated[bool, typer.Option(help="Let only the members named log in, each on its own subjects.")] = False,
     member: Annotated[list[str] | None, typer.Option(help="A member's public key (with --secure).")] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Serve TLS with this certificate and its chain (PEM).")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's key (PEM).")] = None,
+    tls_ca: TlsCa = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print a configuration for another nats-server; start nothing.")
+    ] = False,
+    setup: Annotated[
+        str | None, typer.Option(metavar="KEY", help="With --print-config: the public key that makes the streams.")
+    ] = None,
+    make_streams: Annotated[
+        str | None, typer.Option(metavar="URL", help="Make the streams on that server, or check them; start nothing.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="With --make-streams: the key file that logs in.")] = None,
 ) -> int:
-    """Run the embedded NATS server on 127.0.0.1 until interrupted.
+    """Run the embedded NATS server on 127.0.0.1 until interrupted; or prepare another one.
 
-    Example: swarm broker --dir ./store --port 4222
+    Examples: swarm broker --dir ./store --port 4222 · swarm broker --secure --member UADA… --tls-cert a.pem
+    --tls-key a.key · swarm broker --print-config --setup UOPS… --member UADA… --member UBEN… > nats.conf
+
+    Exit codes: 0 stopped or done, 2 bad input, 3 the server ended, cannot be reached or is not trusted.
     """
-    if member and not secure:
-        raise BadInput("--member goes with --secure")
+    starts = (directory, port, tls_cert, tls_key)
+    if member and not (secure or print_config):
+        raise BadInput("--member goes with --secure or --print-config")
+    if setup is not None and not print_config:
+        raise BadInput("--setup goes with --print-config")
+    if key is not None and make_streams is None:
+        raise BadInput("--key goes with --make-streams")
+    if print_config:
+        if not member or make_streams is not None or any(given is not None for given in starts):
+            raise BadInput("--print-config takes the --member keys that may log in, and --setup; nothing else")
+        from swarm.broker import config_for_others
+
+        print(config_for_others(member, setup), end="")
+        return 0
+    if make_streams is not None:
+        if secure or any(given is not None for given in starts):
+            raise BadInput("--make-streams takes --key and --tls-ca; nothing else")
+        return _make_streams(make_streams, key, tls_ca)
     if secure and not member:
         raise BadInput("--secure needs the --member keys that may log in")
-    return asyncio.run(_serve(directory, port, list(member) if secure and member else None))
+    tls = _tls(tls_cert, tls_key, tls_ca)
+    return asyncio.run(_serve(directory, port, list(member) if secure and member else None, tls))
 
 
-async def _serve(directory: Path | None, port: int | None, members: list[str] | None) -> int:
+def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> "ServerTls | None":
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise BadInput("--tls-cert and --tls-key go together")
+    from swarm.log.tls import ServerTls
+
+    return ServerTls(certificate, key, authority)
+
+
+def _make_streams(url: str, key: Path | None, tls_ca: Path | None) -> int:
+    from swarm.log.streams import ensure_streams
+    from swarm.log.subjects import INVITES, ROOMS
+    from swarm.log.tls import trusted
+    from swarm.places import check_server
+
+    check_server(url)
+    identity = None if key is None else Identity.load(key)
+    asyncio.run(ensure_streams(url, identity=identity, tls=trusted(tls_ca)))
+    print(f"{url}: the streams {ROOMS} and {INVITES} are there, as they should be")
+    return 0
+
+
+async def _serve(directory: Path | None, port: int | None, members: list[str] | None, tls: "ServerTls | None") -> int:
     from swarm.broker import Broker
 
     stop = asyncio.Event()
@@ -37,7 +100,7 @@ async def _serve(directory: Path | None, port: int | None, members: list[str] | 
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
-    async with Broker(directory, port=port, members=members) as broker:
+    async with Broker(directory, port=port, members=members, tls=tls) as broker:
         print(broker.url, flush=True)
         print("Ctrl-C stops it", file=sys.stderr)
         ended = asyncio.create_task(broker.wait())

@@ -8,28 +8,39 @@ import typer
 from swarm.cli.output import print_json
 from swarm.errors import BadInput
 from swarm.files import Document, read_document
+from swarm.proof import BEGINS as PROOF_BEGINS
+from swarm.proof import SAYS_NOT, Proof, read_proof
 from swarm.schemas import KINDS, kind_of_document, schema_of
+from swarm.text import visible
 
 
 def check_command(
-    file: Annotated[Path, typer.Argument(help="A scenario, agent, table, history or ledger.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="A scenario, agent, table, history, ledger or proof.", show_default=False)
+    ],
 ) -> int:
     """Check one of our files; the first problem is named with its place and what is valid.
 
     Example: swarm check scenario.yaml
     """
+    if _first(file).startswith(PROOF_BEGINS):
+        _tell(file, read_proof(file))
+        return 0
     kind, entries = _check(file)
     print(f"{file}: a valid {kind}" + (f" of {entries} entries; swarm audit replays it" if entries else ""))
     return 0
 
 
-def _check(file: Path) -> tuple[str, int]:
+def _first(file: Path) -> bytes:
     try:
         with file.open("rb") as start:
-            first = start.read(10)
+            return start.read(10)
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", source=str(file)) from None
-    if first == b'{"ledger":':
+
+
+def _check(file: Path) -> tuple[str, int]:
+    if _first(file) == b'{"ledger":':
         from swarm.auditing import audit
 
         result = audit(file)
@@ -55,6 +66,16 @@ def _check(file: Path) -> tuple[str, int]:
 
         read_agent(document)
     return kind, 0
+
+
+def _tell(file: Path, proof: Proof) -> None:
+    """Say what a proof that was verified proves, and what it does not."""
+    print(f"{file}: a valid proof that")
+    for fact in proof.proves():
+        print(f"  {visible(fact)}")
+    print(f"the key is {proof.signer}\nIt does not say")
+    for limit in SAYS_NOT:
+        print(f"  {limit}")
 
 
 def schema_command(

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from swarm.cli.server import TlsCa
 from swarm.identity import Identity
 from swarm.places import check_server, check_writable
 
@@ -15,6 +16,7 @@ def export_command(
     server: Annotated[str, typer.Option(help="The NATS server that holds it.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the ledger.")],
     key: Annotated[Path | None, typer.Option(help="The key that logs in and signs the checkpoint.")] = None,
+    tls_ca: TlsCa = None,
 ) -> int:
     """Write the ledger of a room, closed by a checkpoint of the exporter: a member's key, or a new one.
 
@@ -23,17 +25,17 @@ def export_command(
     check_server(server)
     check_writable([output], key)
     identity = Identity.load(key) if key is not None else Identity.new()
-    entries = asyncio.run(_export(room, server, output, identity, login=key is not None))
+    entries = asyncio.run(_export(room, server, output, identity, tls_ca, login=key is not None))
     print(f"{output}: {entries} entries")
     return 0
 
 
-async def _export(room: str, server: str, output: Path, identity: Identity, *, login: bool) -> int:
+async def _export(room: str, server: str, output: Path, identity: Identity, tls_ca: Path | None, *, login: bool) -> int:
     from swarm.ledger.checkpoint import sign_checkpoint
     from swarm.ledger.file import write_ledger
     from swarm.saying import reading
 
-    async with reading(room, server, identity if login else None) as replica:
+    async with reading(room, server, identity if login else None, tls_ca=tls_ca) as replica:
         chain = replica.fold.chain
         checkpoint = sign_checkpoint(identity, room=room, count=chain.position, head=chain.head)
         write_ledger(output, room, replica.fold.records, checkpoint)

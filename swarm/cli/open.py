@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from swarm.cli.output import print_json
+from swarm.cli.server import TlsCa
 from swarm.identity import Identity
 
 
@@ -14,6 +15,7 @@ def open_command(
     *,
     key: Annotated[Path, typer.Option(help="The key file of the member who opens the room.")],
     server: Annotated[str, typer.Option(help="The NATS server that will hold the room.")],
+    tls_ca: TlsCa = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> int:
     """Open a room for peers that run elsewhere (swarm peer), and leave every member an invitation to it.
@@ -26,7 +28,7 @@ def open_command(
     """
     from swarm.peer import open_room
 
-    address = open_room(scenario, Identity.load(key), server)
+    address = open_room(scenario, Identity.load(key), server, tls_ca=tls_ca)
     if as_json:
         print_json({"room": address.room, "opener": address.opener})
     else:

@@ -6,14 +6,17 @@ import logging
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from swarm.cli.server import TlsCa
 from swarm.identity import Identity
 from swarm.text import visible
 
 if TYPE_CHECKING:
+    import ssl
+
     from swarm.members import AgentFile
     from swarm.standing import Over, Rooms
 
@@ -28,11 +31,15 @@ def peer_command(
     *,
     key: Annotated[Path, typer.Option(help="The peer's key file.")],
     server: Annotated[str, typer.Option(help="The NATS server that holds the rooms.")],
+    tls_ca: TlsCa = None,
     accept: Annotated[list[str] | None, typer.Option(help="Join this key's rooms too, besides the file's.")] = None,
     directory: Annotated[
         Path | None, typer.Option("--dir", help="Keep what is signed here before it is sent: for a peer that restarts.")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Leave after the first room is over.")] = False,
+    discovery: Annotated[
+        bool, typer.Option("--discovery/--no-discovery", help="Answer NATS service discovery (on an open server).")
+    ] = True,
 ) -> int:
     """Stand by, and join the rooms that accepted openers invite this key to.
 
@@ -43,18 +50,22 @@ def peer_command(
 
     Exit codes: 0 stopped or left, 2 bad input, 3 the server cannot be reached or refuses this key.
     """
+    from swarm.approval import people_for
+    from swarm.log.tls import trusted
     from swarm.places import check_server
     from swarm.standing import Rooms, accepted_openers, read_agent_file
 
     check_server(server)
+    tls = trusted(tls_ca)
     file = read_agent_file(agent)
     accepted_openers(file, accept or ())
     identity = Identity.load(key)
+    person = people_for([file.member], None if directory is None else directory / identity.public)
     _log_to_stderr()
     results = sys.stdout
     # What a mind prints is no result.
     with Rooms.at(directory, identity) as rooms, contextlib.redirect_stdout(sys.stderr):
-        asyncio.run(_stand(file, identity, server, rooms, accept or [], once, results))
+        asyncio.run(_stand(file, identity, server, tls, rooms, accept or [], once, discovery, person, results))
     return 0
 
 
@@ -62,11 +73,15 @@ async def _stand(
     file: "AgentFile",
     identity: Identity,
     server: str,
+    tls: "ssl.SSLContext | None",
     rooms: "Rooms",
     accept: list[str],
     once: bool,
+    discovery: bool,
+    person: dict[str, Any],
     results: TextIO,
 ) -> None:
+    from swarm.discovery import Discovery
     from swarm.log.jetstream import JetStreamLog
     from swarm.standing import StandingPeer, accepted_openers
 
@@ -76,12 +91,22 @@ async def _stand(
             print(f"{over.room}  {over.outcome}{reason}", file=results, flush=True)
 
     stop = asyncio.Event()
+
+    def end() -> None:
+        if person:
+            from swarm.terminal import TtyTerminal
+
+            TtyTerminal.leaving = True
+        stop.set()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, stop.set)
+            loop.add_signal_handler(number, end)
     name = "swarm-peer"
-    connecting = asyncio.create_task(JetStreamLog.connect(server, identity=identity, name=name, timeout_s=CONNECT_S))
+    connecting = asyncio.create_task(
+        JetStreamLog.connect(server, identity=identity, name=name, tls=tls, timeout_s=CONNECT_S)
+    )
     stopped = asyncio.create_task(stop.wait())
     await asyncio.wait({connecting, stopped}, return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()
@@ -94,8 +119,14 @@ async def _stand(
         _log.info(
             "%s stands at %s; accepted openers besides itself: %s", identity.public, visible(server), others or "none"
         )
-        peer = StandingPeer(file, identity, log, rooms=rooms, accept=accept, tell=tell, once=once, stop=stop)
-        await peer.run()
+        peer = StandingPeer(
+            file, identity, log, rooms=rooms, accept=accept, tell=tell, once=once, stop=stop, person=person
+        )
+        kind = file.member.agent
+        found = Discovery(server, key=identity.public, kind="custom" if ":" in kind else kind)
+        # It speaks over a connection of its own, which knows nothing of whom to trust.
+        async with found if discovery and tls is None else contextlib.nullcontext():
+            await peer.run()
 
 
 def _log_to_stderr() -> None:

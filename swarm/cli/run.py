@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from swarm.cli.output import console, print_json
+from swarm.cli.server import TlsCa
 from swarm.cli.view import RunView
 
 
@@ -18,6 +19,7 @@ def run_command(
         Path | None, typer.Option("--dir", help="Keep store and keys here; the same command resumes a run cut off.")
     ] = None,
     server: Annotated[str | None, typer.Option(help="Use this NATS server instead of an embedded one.")] = None,
+    tls_ca: TlsCa = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> int:
     """Open a room, start one process a member, and see it through.
@@ -36,6 +38,7 @@ def run_command(
         roster=roster,
         directory=directory,
         server=server,
+        tls_ca=tls_ca if server is not None else None,
         watch=lambda fold: shown.show(lambda: view.show(fold)),
     )
     shown.show(lambda: print_json(result.plain()) if as_json else view.finish(result, roster))

@@ -29,6 +29,7 @@ from protocols.machine import Refused
 from protocols.message import Message
 from protocols.messages import Leave, Tick
 from swarm.cli.output import print_json
+from swarm.cli.server import TlsCa
 from swarm.errors import BadInput
 from swarm.files import from_data, read_document, validate
 from swarm.identity import Identity
@@ -159,6 +160,7 @@ def say_command(
     *,
     key: Annotated[Path, typer.Option(help="The member's key file.")],
     server: Annotated[str, typer.Option(help="The NATS server that holds the room.")],
+    tls_ca: TlsCa = None,
     because: Annotated[str | None, typer.Option(help="The reason, where one can be given.")] = None,
     outbox: Annotated[Path | None, typer.Option(help="Keep what is signed here before it is sent.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
@@ -179,7 +181,8 @@ def say_command(
     body = body_of(what, words or [], because)
     identity = Identity.load(key)
     try:
-        said = asyncio.run(say(room, body, identity, server, outbox=FileOutbox(outbox) if outbox is not None else None))
+        kept = FileOutbox(outbox) if outbox is not None else None
+        said = asyncio.run(say(room, body, identity, server, outbox=kept, tls_ca=tls_ca))
     except Refused as refused:
         if as_json:
             print_json({"said": False, "code": refused.code, "why": refused.why})
@@ -200,6 +203,7 @@ def receipt_command(
     room: Annotated[str, typer.Argument(help="The room's full name.", show_default=False)],
     key: Annotated[Path, typer.Option(help="The member's key file.")],
     server: Annotated[str, typer.Option(help="The NATS server that holds the room.")],
+    tls_ca: TlsCa = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it here instead of stdout.")] = None,
 ) -> int:
     """Sign how far a room's log goes now, and its head there; an audit takes it with --receipt.
@@ -208,7 +212,8 @@ def receipt_command(
     """
     from swarm.saying import sign_receipt
 
-    line = canonical(asyncio.run(sign_receipt(room, Identity.load(key), server)).plain()).decode()
+    receipt = asyncio.run(sign_receipt(room, Identity.load(key), server, tls_ca=tls_ca))
+    line = canonical(receipt.plain()).decode()
     if output is None:
         print(line)
         return 0

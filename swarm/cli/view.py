@@ -16,7 +16,7 @@ from protocols.room import Room
 from swarm.cli.output import pad
 from swarm.ledger.fold import Fold
 from swarm.running import RunResult
-from swarm.text import shortened, visible
+from swarm.text import named, shortened, visible
 
 WIDEST_TITLE = 44
 NARROWEST_MEMBER, WIDEST_MEMBER = 7, 14
@@ -52,7 +52,9 @@ class RunView:
     # -- following ------------------------------------------------------------------------------------------------
 
     def show(self, fold: Fold) -> None:
-        """Print what is new in *fold*."""
+        """Print what is new in *fold*; while a question has the terminal that waits for the next time."""
+        if self._is_asked():
+            return
         room = fold.room
         self._show_progress(room)
         if self._quiet:
@@ -77,6 +79,14 @@ class RunView:
             self._stage = 4
         if room.tracker is not None and room.ending is not None:
             self._promises(room)
+
+    def _is_asked(self) -> bool:
+        shown = [console.file for console in (self._out, self._progress) if console.is_terminal]
+        if not shown:
+            return False
+        from swarm.terminal import is_asking
+
+        return any(is_asking(file) for file in shown)
 
     def _show_progress(self, room: Room) -> None:
         step = room.step
@@ -111,6 +121,7 @@ class RunView:
             unit = format_duration(parse_duration(opening.rehearsal.second))
             self._line(f"REHEARSAL: after the agreement, 1 s counts as {unit}", "yellow")
         self._line(f"“{visible(opening.intent)}”")
+        self._line(", ".join(named(member.name, member.key) for member in opening.roster), "dim")
 
     # -- meaning --------------------------------------------------------------------------------------------------
 
@@ -326,10 +337,14 @@ class RunView:
 
 QUIET = {
     "abandoned",
+    "adopted_without_reason",
+    "all_or_nothing",
     "disputed",
     "divergence",
     "divergence_open",
+    "drift_without_evidence",
     "left",
+    "sole_minimum",
     "terminal_state",
     "unconfirmed",
     "unrequested",

@@ -103,7 +103,7 @@ class Link:
 class AuthorChain:
     """One author's entries so far: their ids in order, the position of the last, the last valid ``seen`` count."""
 
-    ids: list[str] = field(default_factory=list)
+    ids: Digests = field(default_factory=Digests)
     position: int = 0
     seen: int = 0
 
@@ -170,9 +170,9 @@ class Chain:
         if entry.n <= said:
             if chain.ids[entry.n - 1] == entry.id:
                 return Link(record, self.at, False, "duplicate", f"the same bytes as its author's entry {entry.n}")
-            why = f"a second, different entry {entry.n} of one author; the first stands, both are signed"
+            why = f"a fork: a second, different entry {entry.n} of one author; the first stands, both are signed"
             return Link(record, self.at, False, "equivocation", why)
-        if entry.n != said + 1 or entry.prev != (chain.ids[-1] if chain.ids else None):
+        if entry.n != said + 1 or entry.prev != chain.ids.last:
             why = f"n {entry.n} after {said} entries, or a prev that is not the last one's id"
             return Link(record, self.at, False, "chain_gap", why)
         before, chain.position = chain.position, record.position

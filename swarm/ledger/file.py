@@ -194,6 +194,27 @@ def _instant(number: int, text: Any) -> Instant:
         raise BadLine(number, f"stored: {brief(str(error))}") from None
 
 
+def entries_in(path: Path) -> Iterator[tuple[int, bytes | Checkpoint]]:
+    """Yield the bytes of each entry in a ledger, with the position its line gives, and the closing checkpoint (0).
+
+    Unlike `LedgerReader` it passes over what does not have the form, and says nothing of order or completeness: whoever
+    asks takes nothing from the file but what is signed. Raises `BadInput` for a file that cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            while line := file.readline(LONGEST_LINE + 1):
+                try:
+                    if line.startswith(b'{"checkpoint":'):
+                        yield 0, parse_checkpoint(_canonical(0, line.removesuffix(b"\n")))
+                    elif line.startswith(b'{"entry":'):
+                        claimed = _record(0, line.removesuffix(b"\n"))
+                        yield claimed.position, claimed.payload
+                except BadEntry:
+                    continue
+    except OSError as error:
+        raise BadInput(f"the ledger cannot be read: {error.strerror}", source=str(path)) from None
+
+
 def ledger_room(path: Path) -> str | None:
     """Return the room that the header of a ledger names; None if it cannot be read."""
     reader = LedgerReader(path)

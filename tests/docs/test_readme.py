@@ -40,7 +40,7 @@ def test_the_agent_of_ones_own_runs(tmp_path: Path) -> None:
 
 def test_every_example_named_exists_and_every_example_is_named() -> None:
     """Protects the table of examples."""
-    named = set(re.findall(r"examples/[a-z]+\.yaml", README))
+    named = set(re.findall(r"examples/[a-z-]+\.yaml", README))
     assert named == {f"examples/{path.name}" for path in (ROOT / "examples").glob("*.yaml")}
     for name in named:
         read_scenario(ROOT / name)

@@ -54,6 +54,9 @@ EXPECTED: dict[str, dict[str, Any]] = {
     },
 }
 
+ELSEWHERE = {"ask-me": "tests/human/test_human_rooms.py", "renewal-llm": "tests/llm/test_llm_run.py"}
+"""Examples that need somebody at a terminal or a service beside them, and the tests that bring that and run them."""
+
 
 def swarm(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -63,10 +66,12 @@ def swarm(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Comp
 
 def test_every_example_has_an_expectation() -> None:
     """Protects this file: an example that nobody checks is prose."""
-    assert {path.stem for path in EXAMPLES} == set(EXPECTED)
+    assert {path.stem for path in EXAMPLES} == set(EXPECTED) | set(ELSEWHERE)
+    for name, test in ELSEWHERE.items():
+        assert f"examples/{name}.yaml" in (ROOT / test).read_text("utf-8")
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [each for each in EXAMPLES if each.stem not in ELSEWHERE], ids=lambda path: path.stem)
 def test_an_example_ends_as_told_and_is_audited_to_the_same(path: Path, tmp_path: Path) -> None:
     """Protects the whole: the run's decision, divergences and promises are what anyone recomputes from its ledger."""
     ledger, roster = tmp_path / "ledger.jsonl", tmp_path / "roster.yaml"

@@ -125,6 +125,8 @@ class Storm:
         self.replicas: dict[str, Replica] = {}
         self.room = ""
         self.kills = self.doubles = 0
+        self.lasting = self.random.choice(self.scenario.names)
+        """One member always comes back: with nobody left there is nobody to end the room."""
 
     def _way(self) -> Weather:
         way = Weather(MemoryLog(self.store), Random(self.random.random()), bad=self.bad)
@@ -177,10 +179,10 @@ class Storm:
             sitting.cancel()
             await asyncio.gather(sitting, return_exceptions=True)
             self.kills += 1
-            if fate.random() < 0.08:
+            if fate.random() < 0.08 and name != self.lasting:
                 return
             await asyncio.sleep(fate.choice([0, 0, fate.random(), fate.random() * 1.5 * STEP_S]))
-        if fate.random() < 0.08:
+        if fate.random() < 0.08 and name != self.lasting:
             self.doubles += 1
             second = asyncio.create_task(self._sit(name, MemoryOutbox()))
             first = asyncio.create_task(self._sit(name, self.outboxes[name]))

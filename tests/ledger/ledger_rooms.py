@@ -201,10 +201,14 @@ def audited(path: Path, lines: Iterable[bytes], **options: Any) -> AuditResult:
     return audit(path, **options)
 
 
+CHANGED = {"altered", "missing", "added", "reordered", "redated", "rolled_back", "checkpoint_mismatch"}
+"""Codes that say of records in a ledger that they are not what was signed."""
+
+
 def names_record(result: AuditResult, position: int) -> bool:
     """Tell whether a finding of a failed audit names the record at *position*, by itself or within a range."""
     for finding in result.findings:
-        if finding["code"] not in ("altered", "checkpoint_mismatch"):
+        if finding["code"] not in CHANGED:
             continue
         words = finding["text"].split()
         if words[0] == "records" and words[2] == "to":

@@ -324,7 +324,7 @@ def test_a_dropped_end_is_proven_by_a_receipt(tmp_path):
     receipt = tmp_path / "receipt"
     receipt.write_bytes(canonical(table.receipt("bob").plain()) + b"\n")
     result = forged(table, table.log[:-1], tmp_path, receipts=[receipt])
-    assert (result.findings[0]["code"], result.findings[0]["position"]) == ("checkpoint_mismatch", len(table.log))
+    assert (result.findings[0]["code"], result.findings[0]["position"]) == ("rolled_back", len(table.log))
 
 
 # -- the opening --------------------------------------------------------------------------------------------------

@@ -1,17 +1,25 @@
 """Seals bind without telling; boxes open for their own author only."""
 
 import contextlib
+import json
+from collections import Counter
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from protocols.canonical import canonical
 from protocols.messages import seal_digest
 from swarm import base64url
 from swarm.errors import BadEntry
 from swarm.identity import Identity
-from swarm.sealing import open_box, seal
+from swarm.log.port import MAX_PAYLOAD_BYTES
+from swarm.running import run
+from swarm.sealing import INFO, open_box, seal, size_class
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ANN, BOB = Identity(bytes(32)), Identity(bytes([1]) * 32)
 ROOM, STEP = "table-aaaa", "concord.ballot.1.seal"
 OVERHEAD = 12 + 16
@@ -55,7 +63,8 @@ def test_the_size_of_a_box_is_a_power_of_two(length, hidden):
     sealed = seal(ANN, ROOM, STEP, {"text": "t" * length}, secret)
     size = len(base64url.decode(sealed.box)) - OVERHEAD
     assert size >= 512 and size & (size - 1) == 0
-    assert size < 2 * (length + hidden + 200) or size == 512
+    inside = len(canonical({"nonce": sealed.nonce, "content": sealed.content, "secret": secret}))
+    assert size == size_class(inside) and (size == 512 or size // 2 < inside <= size)
     assert open_box(ANN, ROOM, STEP, sealed.digest, sealed.box).content == {"text": "t" * length}
 
 
@@ -65,6 +74,50 @@ def test_equal_answers_are_sealed_unalike():
     assert first.digest != second.digest and first.nonce != second.nonce
     assert base64url.decode(first.box)[:12] != base64url.decode(second.box)[:12]
     assert len(first.box) == len(second.box)
+
+
+@pytest.mark.parametrize("exponent", range(9, 18))
+def test_a_size_class_holds_just_what_fits(exponent):
+    """A class is left with the first byte that it has no room for: an off-by-one here would be another wire format."""
+    size = 2**exponent
+    assert (size_class(size), size_class(size + 1)) == (size, 2 * size)
+    assert size_class(0) == 512
+
+
+def test_the_largest_box_that_an_entry_holds_is_one_of_131072_bytes():
+    """What people are told of the longest answer that can be sealed."""
+    assert [n for n in range(9, 20) if (2**n + OVERHEAD) * 4 // 3 + 1 < MAX_PAYLOAD_BYTES - 2_000][-1] == 17
+
+
+def test_what_differs_within_a_class_cannot_be_told_apart():
+    """Nothing public tells two answers of one class apart: neither the number of bytes, nor any that repeats."""
+    content = {"scores": {"a": 1}, "reasons": {"a": "x"}}
+    longer = {"scores": {"a": 100, "b": 7}, "reasons": {"a": "x" * 200}}
+    seals = [seal(ANN, ROOM, STEP, each) for each in (content, content, longer)]
+    assert len({len(canonical({"digest": s.digest, "box": s.box})) for s in seals}) == 1
+    boxes = [base64url.decode(s.box) for s in seals]
+    blocks = Counter(box[at : at + 16] for box in boxes for at in range(12, len(box), 16))
+    assert max(blocks.values()) == 1
+
+
+@pytest.mark.parametrize("name", ["deliberation", "haggling", "impasse", "mandate", "printer", "renewal"])
+def test_answers_of_the_examples_fall_into_few_classes(name, tmp_path):
+    """What a reader learns of lengths before the reveals, as docs/protocol says it: one of three classes."""
+    ledger = tmp_path / "room.jsonl"
+    run(EXAMPLES / f"{name}.yaml", memory=True, ledger=ledger)
+    entries = [json.loads(line)["entry"] for line in ledger.read_bytes().splitlines()[1:-1]]
+    boxes = [e["body"]["box"] for e in entries if e["body"]["kind"] == "seal"]
+    assert boxes and {len(base64url.decode(box)) - OVERHEAD for box in boxes} <= {512, 1024, 2048}
+
+
+def test_a_box_that_holds_something_else_is_unreadable():
+    """One's own key over content of another form, from another program, is a finding and no crash."""
+    key = ANN.derive(b"\0".join([INFO, ROOM.encode(), ANN.public.encode(), STEP.encode()]))
+    for plain in (b"", b"null", b"[]", b"{}", b'{"nonce":"00"}', b"\xff", b"[" * 400):
+        hidden = AESGCM(key).encrypt(bytes(12), plain.ljust(512, b"\0"), b"0" * 64)
+        with pytest.raises(BadEntry) as caught:
+            open_box(ANN, ROOM, STEP, "0" * 64, base64url.encode(bytes(12) + hidden))
+        assert caught.value.code == "box_unreadable"
 
 
 def test_the_digest_binds_author_room_step_nonce_and_content():

@@ -1,0 +1,234 @@
+"""A person acting on promises: reports are put before the person, all else is listed once and done when asked for.
+
+The peer comes by with the standing duty and takes along what was decided; it never waits for the person.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from pydantic import ValidationError
+
+from agents.forms import LATER, NO, YES, Screen, Terminal, Wrong
+from protocols.commitments.messages import (
+    AcceptCommitment,
+    CancelCommitment,
+    ConfirmReport,
+    DisputeReport,
+    ReleaseCommitment,
+    ReportEvent,
+    WaiveCommitment,
+)
+from protocols.duties import PerformDuty, ReportAsked
+from protocols.message import Message
+
+LISTEN_S = 0.25
+"""How long the desk listens before it looks at its duty again."""
+ON_COMMITMENTS: dict[str, type[Message]] = {
+    "cancel": CancelCommitment,
+    "release": ReleaseCommitment,
+    "waive": WaiveCommitment,
+    "accept": AcceptCommitment,
+}
+OVER = ("satisfied", "expired", "violated", "terminated", "none")
+
+
+class _Gone(Exception):
+    """The report does not await an answer any more."""
+
+
+class Desk:
+    """What one person does about the promises of one room, beside the questions of its steps."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._duty: PerformDuty | None = None
+        self._ready: list[Message] = []
+        self._answered: set[str] = set()
+        self._put_off: set[str] = set()
+        self._listed = False
+        self._closed = 0
+        self._task: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """Keep the desk from listening: lines are for a question of a step meanwhile."""
+        self._closed += 1
+        try:
+            yield
+        finally:
+            self._closed -= 1
+
+    def turn_to(self, duty: PerformDuty) -> list[Message]:
+        """Look at *duty* from now on, and return what was decided since the last time."""
+        self._duty = duty
+        if self._task is None or self._task.done() or self._task.get_loop() is not asyncio.get_running_loop():
+            self._task = asyncio.create_task(self._sit())
+        ready, self._ready = self._ready, []
+        return ready
+
+    async def _sit(self) -> None:
+        while True:
+            duty = None if self._closed else self._duty
+            new = [] if duty is None else [r for r in self._left(duty) if r.id not in self._put_off]
+            if new:
+                async with self._terminal.turn() as screen:
+                    try:
+                        await self._ask(screen, new[0])
+                    except _Gone:
+                        await screen.say()
+                        await screen.say("too late: this report does not await your answer any more")
+            elif duty is not None and (duty.reportable or self._left(duty) or self._mine(duty)):
+                await self._listen(duty)
+            else:
+                await asyncio.sleep(LISTEN_S)
+
+    async def _listen(self, duty: PerformDuty) -> None:
+        if not self._listed:
+            self._listed = True
+            async with self._terminal.turn() as screen:
+                await self._list(screen, duty)
+        try:
+            text = await self._terminal.heard(LISTEN_S)
+        except TimeoutError:
+            return
+        self._put_off.clear()
+        if text:
+            async with self._terminal.turn() as screen:
+                if text.strip() == "?":
+                    await self._list(screen, duty)
+                else:
+                    await self._command(screen, text, duty)
+
+    async def _list(self, screen: Screen, duty: PerformDuty) -> None:
+        await screen.say()
+        await screen.say("Promises in {}: what you can do, whenever you like", _room(duty), strong=True)
+        if duty.reportable:
+            await screen.say("  report EVENT [NAME=VALUE …]   {}", ", ".join(duty.reportable))
+        if self._left(duty):
+            await screen.say("  Enter                         shows again the reports that await your answer")
+        for commitment in self._mine(duty):
+            await screen.say("  {} is {}", commitment, duty.promises[commitment])
+        if self._mine(duty):
+            await screen.say("  cancel · release · waive · accept PROMISE [REASON]")
+        await screen.say("  ?                             shows this again")
+
+    def _left(self, duty: PerformDuty) -> list[ReportAsked]:
+        """Return the reports that still await an answer."""
+        return [report for report in duty.awaiting if report.id not in self._answered]
+
+    def _mine(self, duty: PerformDuty) -> list[str]:
+        """Return the promises that go on and concern this member, as far as their terms are known to it."""
+        brief = duty.briefing
+        if brief is None:
+            return []
+        terms = [*brief.promises, *(t for known in brief.options for t in known.option.commitments)]
+        concern = {t.id for t in terms if duty.member in (t.debtor, t.creditor)}
+        return [
+            name for name, state in duty.promises.items() if name.partition("[")[0] in concern and state not in OVER
+        ]
+
+    async def _ask(self, screen: Screen, report: ReportAsked) -> None:
+        """Put *report* before the person; what is decided is `_ready` once it is confirmed."""
+        assert self._duty is not None
+        await screen.say()
+        await screen.say("A report in {} awaits your answer", _room(self._duty), strong=True)
+        attributes = ", ".join(f"{name} {value}" for name, value in report.attributes.items())
+        await screen.say(
+            f"  {{}} reports: {{}}{' ({})' if attributes else ''}", report.by, report.event, *filter(None, [attributes])
+        )
+        while True:
+            text = await self._line(screen, report, f"Did it happen? [yes · no REASON · {LATER}]: ")
+            word, _, because = (text or "").strip().partition(" ")
+            if text is None or (word.lower() == LATER and not because):
+                self._put_off.add(report.id)
+                await screen.say("Left: press Enter to come back to it.")
+                return
+            act: Message
+            if word.lower() in YES and not because:
+                act = ConfirmReport(report=report.id)
+            elif word.lower() in NO and because.strip():
+                act = DisputeReport(report=report.id, because=because.strip())
+            else:
+                await screen.say(f"  not taken: yes confirms it, no REASON disputes it, {LATER} leaves it")
+                continue
+            verb = "confirm" if isinstance(act, ConfirmReport) else "dispute"
+            reason = because.strip()
+            said = f"{verb} that {{}} happened{', because “{}”' if reason else ''}"
+            if await self._confirmed(screen, said, report.event, *filter(None, [reason])):
+                self._answered.add(report.id)
+                self._ready.append(act)
+                return
+
+    async def _line(self, screen: Screen, report: ReportAsked, prompt: str) -> str | None:
+        """Return what the person answers, or raise `_Gone`: others may have settled it meanwhile."""
+        while True:
+            try:
+                return await screen.line(prompt, wait_s=LISTEN_S)
+            except TimeoutError:
+                prompt = ""
+            if self._duty is None or all(report.id != r.id for r in self._duty.awaiting):
+                raise _Gone
+
+    async def _confirmed(self, screen: Screen, said: str, *theirs: object) -> bool:
+        answer = await screen.line(f"This will be signed: {said}. Send it? [yes · no]: ", *theirs)
+        return answer is not None and answer.strip().lower() in YES
+
+    async def _command(self, screen: Screen, text: str, duty: PerformDuty) -> None:
+        try:
+            act, said, theirs = _act(text, duty)
+        except Wrong as wrong:
+            await screen.say("  not taken: {}", wrong)
+            return
+        if await self._confirmed(screen, said, *theirs):
+            self._ready.append(act)
+        else:
+            await screen.say("  nothing was sent")
+
+
+def _act(text: str, duty: PerformDuty) -> tuple[Message, str, list[object]]:
+    """Return what *text* asks for, and how that is said to the person."""
+    verb, _, rest = text.strip().partition(" ")
+    rest = rest.strip()
+    reader: dict[str, Callable[[str, str, PerformDuty], tuple[Message, str, list[object]]]] = {
+        "report": _report,
+        **dict.fromkeys(ON_COMMITMENTS, _operation),
+    }
+    if verb.lower() not in reader:
+        raise Wrong("report EVENT, or cancel, release, waive or accept PROMISE; ? lists what there is")
+    try:
+        return reader[verb.lower()](verb.lower(), rest, duty)
+    except ValidationError as error:
+        raise Wrong(str(error.errors()[0]["msg"])) from None
+
+
+def _report(verb: str, rest: str, duty: PerformDuty) -> tuple[Message, str, list[object]]:
+    # The longest first: of two events one may be the beginning of the other.
+    for event in sorted(duty.reportable, key=len, reverse=True):
+        if rest == event or rest.startswith(event + " "):
+            attributes: dict[str, str] = {}
+            for part in rest[len(event) :].split():
+                name, equals, value = part.partition("=")
+                if not equals or not name or not value:
+                    raise Wrong("attributes follow the event as NAME=VALUE")
+                attributes[name] = value
+            shown = ", ".join(f"{name} {value}" for name, value in attributes.items())
+            said = f"report that {{}} happened{' ({})' if shown else ''}"
+            return ReportEvent(event=event, attributes=attributes), said, [event, *filter(None, [shown])]
+    raise Wrong(f"you may report: {', '.join(duty.reportable) or 'nothing now'}")
+
+
+def _operation(verb: str, rest: str, duty: PerformDuty) -> tuple[Message, str, list[object]]:
+    for commitment in sorted(duty.promises, key=len, reverse=True):
+        if rest == commitment or rest.startswith(commitment + " "):
+            because = rest[len(commitment) :].strip()
+            said: dict[str, str] = {"commitment": commitment}
+            if because and verb != "accept":
+                said["because"] = because
+            shown = f"{verb} {{}}{', because “{}”' if 'because' in said else ''}"
+            return ON_COMMITMENTS[verb](**said), shown, list(said.values())
+    raise Wrong(f"{verb} one of: {', '.join(duty.promises) or 'none now'}")
+
+
+def _room(duty: PerformDuty) -> str:
+    return "this room" if duty.briefing is None else duty.briefing.room

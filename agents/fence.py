@@ -1,0 +1,71 @@
+"""What passes between a mind and a language model: data that cannot be taken for instructions, and strict answers.
+
+Everything that other members wrote reaches a model as JSON between two lines that hold a marker. The marker is drawn
+anew for every request and does not occur in the data, so no text can close the fence that it stands in. In the data
+nothing is left that is not shown (control characters, characters that turn the direction of writing, or join or hide
+others), and no ``<``, with which the special tokens of many models begin: all of that is written as JSON escapes.
+
+What comes back is read strictly: no floats, no key twice in one object, nothing around the object.
+"""
+
+import json
+import secrets
+from typing import Any, NoReturn
+
+from protocols.canonical import canonical
+
+LONGEST_QUOTE = 2_000
+"""Characters of an unusable answer that are sent back with what was wrong with it."""
+
+
+class NotRead(ValueError):
+    """The model's answer is no JSON object of ours; the text says why, for the model."""
+
+
+def fenced(data: Any) -> str:
+    """Return *data* as JSON between two lines with a marker that it does not hold."""
+    text = _shown(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+    marker = secrets.token_hex(16)
+    while marker in text:
+        marker = secrets.token_hex(16)
+    return f"<data {marker}>\n{text}\n</data {marker}>"
+
+
+def _shown(text: str) -> str:
+    return "".join(c if c.isprintable() and c != "<" else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that *text* is; raise `NotRead` for anything else, or for a number that is no integer."""
+    try:
+        plain = json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        raise NotRead(f"no strict JSON: {str(error) or type(error).__name__}"[:200]) from None
+    return as_object(plain)
+
+
+def as_object(plain: Any) -> dict[str, Any]:
+    """Return *plain*, which was decoded elsewhere, if `read_object` could have returned it; raise `NotRead`."""
+    if not isinstance(plain, dict):
+        raise NotRead(f"a JSON object is expected, not {json.dumps(plain)[:40]}")
+    try:
+        canonical(plain)
+    except ValueError as error:
+        raise NotRead(str(error)[:200]) from None
+    return plain
+
+
+def _no_float(number: str) -> NoReturn:
+    raise ValueError(f"{number[:40]} is no integer; a decimal is text")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return made

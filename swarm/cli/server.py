@@ -1,0 +1,17 @@
+"""What the verbs that talk to a server share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TlsCa = Annotated[
+    Path | None,
+    typer.Option(
+        "--tls-ca",
+        envvar="SWARM_TLS_CA",
+        metavar="FILE",
+        help="The authority (PEM) that signed the server's certificate; the system's own if left out.",
+    ),
+]
+"""``--tls-ca``: with it, or an URL that begins with ``tls``, nothing is said in the clear."""

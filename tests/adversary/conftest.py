@@ -1,0 +1,61 @@
+"""Real servers for the attacks: one that lets each key do what a member may, one that lets everybody do everything."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hand_made import Siege
+from sieges import AUTHOR_CAP, agent_of
+
+from swarm.broker import Broker
+from swarm.identity import Identity
+
+STORE_BYTES = 256 * 1024**2
+IDENTITIES = {name: Identity.new() for name in Siege.NAMES}
+
+
+def _serving(members: list[str] | None) -> Iterator[Broker]:
+    broker = Broker(members=members, store_limit_bytes=STORE_BYTES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("swarm.log.streams.AUTHOR_RECORDS", AUTHOR_CAP)
+        asyncio.run(broker.__aenter__())
+    try:
+        yield broker
+    finally:
+        asyncio.run(broker.__aexit__(None, None, None))
+
+
+@pytest.fixture(scope="session")
+def secure_server() -> Iterator[Broker]:
+    """A broker with accounts, for ann, bob and cyd."""
+    yield from _serving([identity.public for identity in IDENTITIES.values()])
+
+
+@pytest.fixture(scope="session")
+def operators_server() -> Iterator[Broker]:
+    """A broker without accounts: whoever connects can write what its operator could."""
+    yield from _serving(None)
+
+
+@pytest.fixture
+def siege(secure_server: Broker) -> Siege:
+    return Siege(secure_server.url, IDENTITIES, agent_of)
+
+
+@pytest.fixture
+def operator(operators_server: Broker) -> Siege:
+    return Siege(operators_server.url, IDENTITIES, agent_of, login=False)
+
+
+@pytest.fixture
+def run() -> Any:
+    """Run a coroutine to its end, with a deadline that only a hang reaches."""
+
+    def bounded(work: Any) -> Any:
+        async def within() -> Any:
+            return await asyncio.wait_for(work, 60)
+
+        return asyncio.run(within())
+
+    return bounded

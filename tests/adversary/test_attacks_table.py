@@ -1,0 +1,74 @@
+"""docs/security.md says what is tried and where: its files, tests and codes are there."""
+
+import ast
+import re
+from pathlib import Path
+
+import swarm.errors
+from protocols.findings import CODES
+from swarm.log.port import RolledBack
+from swarm.seat import ClockApart
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/security.md").read_text("utf-8")
+ATTACKS = PAGE.partition("## Attacks")[2]
+ERRORS = {RolledBack.__name__, ClockApart.__name__, *vars(swarm.errors)}
+
+
+def rows(text: str) -> list[list[str]]:
+    """Return the cells of the tables in *text*, without their heads."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    return [row for row in cells if row[-1] not in ("test", "tested in")]
+
+
+def cases_in(path: str) -> dict[str, str]:
+    """Return the source of each test in a file, its decorators included."""
+    source = (ROOT / path).read_text("utf-8")
+    functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
+    found = {}
+    for node in functions:
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        found[node.name] = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+    return {name: text for name, text in found.items() if name.startswith("test_")}
+
+
+def test_every_file_that_the_page_names_is_there() -> None:
+    """A promise whose test is gone is none."""
+    named = set(re.findall(r"`(tests/[a-z_/]+\.py)", PAGE))
+    assert len(named) > 15
+    for path in sorted(named):
+        assert cases_in(path), path
+
+
+def test_every_promise_names_a_test() -> None:
+    """No row stands on words alone."""
+    promises = rows(PAGE.partition("## What is not promised")[0])
+    assert len(promises) > 20
+    for row in promises:
+        assert len(row) == 4 and re.fullmatch(r"`tests/[^`]+\.py`(, `tests/[^`]+\.py`)*", row[3]), row
+
+
+def test_every_attack_has_its_test_and_its_code() -> None:
+    """The test is there, and is about the code that the page gives: as a finding or as an error of ours."""
+    attacks = rows(ATTACKS)
+    assert len(attacks) > 35
+    for attack, ends, where in attacks:
+        path, _, name = where.strip("`").partition("::")
+        source = cases_in(path).get(name)
+        assert source is not None, where
+        for code in re.findall(r"`([A-Za-z_]+)`", ends):
+            assert code in CODES or code in ERRORS, (attack, code)
+            # A parametrized test may take its codes from a table in the same file.
+            assert code in source or code in (ROOT / path).read_text("utf-8"), (attack, code)
+
+
+def test_what_is_not_held_is_said() -> None:
+    """A hole that a test shows is one that the page tells, and the other way round."""
+    shown = {
+        f"tests/adversary/{path.name}::{name}"
+        for path in Path(__file__).parent.glob("test_*.py")
+        for name in cases_in(f"tests/adversary/{path.name}")
+        if name.startswith("test_not_held_")
+    }
+    assert shown == set(re.findall(r"`(tests/adversary/[a-z_]+\.py::test_not_held_[a-z_]+)`", PAGE))

@@ -1,0 +1,471 @@
+"""A member that does what it wants, on a real server with real keys: it harms nobody's word, and is named."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hand_made import Insider, Refused, Siege, Wire
+from sieges import AUTHOR_CAP, agent_of, room
+
+from protocols.duties import Duty, RatifyDuty, RevealDuty, ScoreDuty
+from protocols.messages import seal_digest
+from swarm.broker import Broker
+from swarm.entry import parse_entry
+from swarm.errors import LogFull
+from swarm.identity import Identity
+from swarm.inviting import invite
+from swarm.log.jetstream import JetStreamLog
+from swarm.log.port import MAX_INVITATION_BYTES
+from swarm.log.streams import INVITES_BYTES
+from swarm.sealing import seal
+
+BALLOT = "concord.ballot.1"
+
+
+def agreed(siege: Siege) -> None:
+    assert siege.outcomes == {"agreed"}, siege.came_to
+
+
+def ends_with(siege: Siege, outcome: str, reason: str) -> None:
+    for summary in siege.came_to.values():
+        assert (summary["outcome"], summary["reason"]) == (outcome, reason)
+
+
+# -- in another's name ------------------------------------------------------------------------------------------------
+
+
+def test_a_forged_author_is_no_record_and_a_forged_signature_a_bad_one(siege: Siege, run: Any) -> None:
+    """On its own subject it can put what it likes: another's name is skipped by all, another's signature is false."""
+
+    async def work() -> None:
+        async with siege.room(room()) as cyd:
+            leave = {"kind": "room.leave", "because": "forged"}
+            bob = siege.identities["bob"].public.encode()
+            named = cyd.sign(leave).payload.replace(cyd.identity.public.encode(), bob)
+            before = cyd.replica.fold.chain.position
+            await cyd.wire.ask(cyd.subject(), named)
+            stranger = cyd.sign(leave, identity=Identity.new()).payload
+            await cyd.wire.ask(cyd.subject(), stranger)
+            theirs = cyd.replica.fold.records[0].payload
+            await cyd.wire.ask(cyd.subject(), theirs)
+            borrowed = stranger.replace(parse_entry(stranger).author.encode(), cyd.identity.public.encode())
+            assert await cyd.put(borrowed) == ["bad_signature"]
+            mine = [r for r in cyd.replica.fold.records[before:] if r.author == cyd.identity.public]
+            assert [r.payload for r in mine] == [borrowed]
+            await cyd.play()
+
+    run(work())
+    agreed(siege)
+    assert siege.blamed("bad_signature") == ["cyd"] and siege.blamed("left") == []
+
+
+@pytest.mark.parametrize("target", ["swarm.room.{room}.{ann}", "swarm.log.{room}.{ann}", "swarm.room.{room}.{ann}.x"])
+def test_anothers_subject_is_closed(siege: Siege, run: Any, target: str) -> None:
+    """The server refuses the publication by name, and nothing of it is stored."""
+
+    async def work() -> None:
+        async with siege.room(room()) as cyd:
+            subject = target.format(room=cyd.room, ann=siege.key("ann"))
+            with pytest.raises(Refused, match=r"(?i)permissions violation"):
+                await cyd.wire.ask(subject, b"mine")
+            await cyd.play()
+
+    run(work())
+    agreed(siege)
+    assert siege.came_to["ann"]["findings"] == []
+
+
+# -- a true signature in the wrong place ------------------------------------------------------------------------------
+
+
+def test_an_entry_replayed_into_another_room_is_refused(siege: Siege, run: Any) -> None:
+    """Its own acceptance of one room is no acceptance of the next, though the options have the same ids."""
+
+    async def work() -> None:
+        accepts: list[bytes] = []
+
+        async def keep(cyd: Insider, duty: Duty) -> bool:
+            if isinstance(duty, RatifyDuty):
+                accepts.append(cyd.sign(cyd.body(duty)).payload)
+            return False
+
+        async def replay(cyd: Insider, duty: Duty) -> bool:
+            if isinstance(duty, RatifyDuty):
+                assert await cyd.put(accepts[0]) == ["wrong_room"]
+            return False
+
+        for instead in (keep, replay):
+            async with siege.room(room()) as cyd:
+                await cyd.play(instead)
+
+    run(work())
+    agreed(siege)
+    assert siege.blamed("wrong_room") == ["cyd"]
+
+
+def test_an_entry_replayed_is_a_duplicate_and_into_another_step_not_open(siege: Siege, run: Any) -> None:
+    """The same bytes have no second effect, and a body for a step that is closed answers no other."""
+
+    async def work() -> None:
+        said: list[bytes] = []
+
+        async def replay(cyd: Insider, duty: Duty) -> bool:
+            if isinstance(duty, ScoreDuty):
+                entry = cyd.sign(cyd.body(duty))
+                said.append(entry.payload)
+                await cyd.put(entry.payload)
+                return True
+            if isinstance(duty, RevealDuty) and said:
+                assert await cyd.put(said[0]) == ["duplicate"]
+                assert await cyd.say(parse_entry(said[0]).body) == ["late"]
+                assert await cyd.say({**parse_entry(said[0]).body, "step": duty.step}) == ["wrong_kind"]
+                changed = said[0].replace(f"{BALLOT}.seal".encode(), f"{BALLOT}.reveal".encode())
+                assert await cyd.put(changed) == ["bad_signature"]
+            return False
+
+        async with siege.room(room()) as cyd:
+            await cyd.play(replay)
+
+    run(work())
+    agreed(siege)
+    assert siege.blamed("duplicate") == siege.blamed("late") == siege.blamed("wrong_kind") == ["cyd"]
+
+
+def test_a_signature_under_one_kind_is_none_under_another(siege: Siege, run: Any) -> None:
+    """A reveal does not become a ratification: the kind is inside the signed bytes."""
+
+    async def work() -> None:
+        async def swap(cyd: Insider, duty: Duty) -> bool:
+            if isinstance(duty, RatifyDuty):
+                payload = cyd.sign(cyd.body(duty)).payload
+                assert await cyd.put(payload.replace(b"concord.ratify", b"concord.reveal")) == ["bad_signature"]
+                assert await cyd.put(payload.replace(b'"accept":true', b'"accept":null')) == ["bad_signature"]
+            return False
+
+        async with siege.room(room()) as cyd:
+            await cyd.play(swap)
+
+    run(work())
+    agreed(siege)
+
+
+# -- sealed answers ---------------------------------------------------------------------------------------------------
+
+
+def test_a_ballot_copied_before_its_reveal_cannot_be_opened(siege: Siege, run: Any) -> None:
+    """Another's seal repeated is nobody's ballot: the true content and nonce do not open it under another key."""
+
+    async def work() -> None:
+        async def copy(cyd: Insider, duty: Duty) -> bool:
+            if isinstance(duty, ScoreDuty):
+                round_ = cyd.round(f"{BALLOT}.seal")
+                await cyd.until(lambda: "ann" in round_.seals)
+                await cyd.say({"kind": "seal", "step": duty.step, "digest": round_.seals["ann"], "box": "AA"})
+                return True
+            if duty.step == f"{BALLOT}.reveal":
+                ann = await _revealed(cyd, "ann")
+                assert await cyd.say({**ann, "step": duty.step}) == ["reveal_mismatch"]
+                return True
+            return False
+
+        async with siege.room(room()) as cyd:
+            await cyd.play(copy)
+
+    run(work())
+    ends_with(siege, "no_agreement", "no_quorum: cyd (seal_not_opened)")
+    assert siege.blamed("reveal_mismatch") == siege.blamed("seal_not_opened") == ["cyd"]
+
+
+async def _revealed(cyd: Insider, name: str) -> dict[str, Any]:
+    """Wait until *name* has revealed its ballot, and return what it said."""
+    key = next(key for key, each in cyd.replica.fold.names.items() if each == name)
+
+    def said() -> dict[str, Any] | None:
+        entries = [record.entry for record in cyd.replica.fold.records if record.author == key and record.entry]
+        return next((e.body for e in entries if e.kind == "reveal" and e.body["step"] == f"{BALLOT}.reveal"), None)
+
+    found: dict[str, Any] = await cyd.until(said)
+    return found
+
+
+def test_nothing_of_a_ballot_can_be_read_before_its_reveal(siege: Siege, run: Any) -> None:
+    """What is public of two very different ballots has one form and one length."""
+    room_, step = "r", f"{BALLOT}.seal"
+    short = seal(siege.identities["ann"], room_, step, {"scores": {"a": 1}})
+    long = seal(siege.identities["ann"], room_, step, {"scores": {"a" * 40: 100, "b" * 40: 90}})
+    assert len(short.box) == len(long.box) and len(short.digest) == len(long.digest)
+    again = seal(siege.identities["ann"], room_, step, {"scores": {"a": 1}})
+    assert (short.box, short.digest) != (again.box, again.digest)
+
+
+def test_a_reveal_unlike_its_seal_is_refused_and_the_true_one_counts(siege: Siege, run: Any) -> None:
+    """Nobody changes its ballot after seeing the others': only what was sealed opens the seal, once."""
+
+    async def work() -> None:
+        async def change(cyd: Insider, duty: Duty) -> bool:
+            if duty.step == f"{BALLOT}.reveal":
+                true = cyd.body(duty)
+                ann = await _revealed(cyd, "ann")
+                better = {**true["content"], "scores": ann["content"]["scores"]}
+                assert await cyd.say({**true, "content": better}) == ["reveal_mismatch"]
+                assert await cyd.say({**true, "nonce": "0" * 64}) == ["reveal_mismatch"]
+                assert await cyd.say(true) == []
+                return True
+            return False
+
+        async with siege.room(room()) as cyd:
+            await cyd.play(change)
+
+    run(work())
+    agreed(siege)
+    assert siege.blamed("reveal_mismatch") == ["cyd", "cyd"] and siege.blamed("seal_not_opened") == []
+
+
+def test_who_seals_looks_and_then_excuses_itself_is_named(siege: Siege, run: Any) -> None:
+    """An excuse after the seal is a seal not opened: it stops the choice, and everybody reads by whom."""
+
+    async def work() -> None:
+        async def look(cyd: Insider, duty: Duty) -> bool:
+            if duty.step == f"{BALLOT}.reveal":
+                await _revealed(cyd, "ann")
+                await cyd.say({"kind": "room.excuse", "step": duty.step, "because": "I do not like what I see"})
+                return True
+            return False
+
+        async with siege.room(room()) as cyd:
+            await cyd.play(look)
+
+    run(work())
+    ends_with(siege, "no_agreement", "no_quorum: cyd (seal_not_opened)")
+    assert siege.blamed("seal_not_opened") == siege.blamed("excused") == ["cyd"]
+
+
+def test_two_ballots_under_one_number_are_an_equivocation(siege: Siege, run: Any) -> None:
+    """The first stands, the second is kept beside it: two signatures that only one key can have made."""
+
+    async def work() -> None:
+        async def equivocate(cyd: Insider, duty: Duty) -> bool:
+            if isinstance(duty, ScoreDuty):
+                await cyd.replica.refresh()
+                one, two = cyd.sign(cyd.body(duty)), cyd.sign(cyd.body(duty))
+                assert one.n == two.n and one.id != two.id
+                await cyd.put(one.payload)
+                assert await cyd.put(two.payload) == ["equivocation"]
+                kept = [r.entry for r in cyd.replica.fold.records if r.entry and r.entry.n == one.n]
+                assert {one.id, two.id} <= {entry.id for entry in kept}
+                return True
+            return False
+
+        async with siege.room(room()) as cyd:
+            await cyd.play(equivocate)
+
+    run(work())
+    agreed(siege)
+    assert siege.blamed("equivocation") == ["cyd"]
+
+
+def test_a_seal_digest_names_room_author_and_step() -> None:
+    """What makes copying useless: the same content and nonce seal to something else anywhere else."""
+    here = ("room", "key", "step", "0" * 64, {"a": 1})
+    elsewhere = [("other", *here[1:]), (here[0], "other", *here[2:]), (*here[:2], "other", *here[3:])]
+    assert len({seal_digest(*each) for each in [here, *elsewhere]}) == 4
+
+
+# -- the server's own powers ------------------------------------------------------------------------------------------
+
+FORBIDDEN = {
+    "consumer": "$JS.API.CONSUMER.CREATE.SWARM",
+    "durable consumer": "$JS.API.CONSUMER.DURABLE.CREATE.SWARM.mine",
+    "filtered consumer": "$JS.API.CONSUMER.CREATE.SWARM.mine.swarm.room.>",
+    "purge": "$JS.API.STREAM.PURGE.SWARM",
+    "delete the stream": "$JS.API.STREAM.DELETE.SWARM",
+    "update the stream": "$JS.API.STREAM.UPDATE.SWARM",
+    "delete a message": "$JS.API.STREAM.MSG.DELETE.SWARM",
+    "restore": "$JS.API.STREAM.RESTORE.SWARM",
+    "a stream of its own": "$JS.API.STREAM.CREATE.MINE",
+    "purge the invitations": "$JS.API.STREAM.PURGE.SWARM_INVITES",
+    "account": "$SYS.REQ.ACCOUNT.PING",
+}
+
+
+def test_no_consumers_no_purges_no_deletions(siege: Siege, run: Any) -> None:
+    """All that could read, change or erase the stream is refused at once, and the room goes on undisturbed."""
+
+    async def work() -> None:
+        async with siege.room(room()) as cyd:
+            for what, subject in FORBIDDEN.items():
+                with pytest.raises(Refused, match=r"(?i)permissions violation"):
+                    await cyd.wire.ask(subject, json.dumps({"seq": 1, "filter": "swarm.>"}).encode())
+                assert not cyd.wire.closed, what
+            for subject in ("swarm.room.>", "$JS.>", ">", f"_INBOX_{siege.key('ann')}.>"):
+                with pytest.raises(Refused, match=r"(?i)permissions violation"):
+                    await cyd.wire.subscribe(subject)
+            await cyd.play()
+
+    run(work())
+    agreed(siege)
+    assert siege.came_to["ann"]["findings"] == []
+
+
+def test_the_victims_message_id_swallows_nothing(siege: Siege, run: Any) -> None:
+    """Ids are anyone's to use first, so an entry has none: what carries another's ids costs it nothing."""
+
+    async def work() -> None:
+        async def use_up(cyd: Insider, duty: Duty) -> bool:
+            chain = cyd.replica.fold.chain
+            guesses = [siege.key("ann"), siege.key("bob"), cyd.room, chain.head, duty.step or ""]
+            guesses += [f"{siege.key('ann')}.{n}" for n in range(1, 9)]
+            for guess in guesses:
+                headers = b"NATS/1.0\r\nNats-Msg-Id: " + guess.encode() + b"\r\n\r\n"
+                await cyd.wire.send(cyd.subject(), b"x", headers=headers)
+            await cyd.wire.settle()
+            return False
+
+        async with siege.room(room()) as cyd:
+            await cyd.play(use_up)
+
+    run(work())
+    agreed(siege)
+    assert set(siege.blamed("not_json")) == {"cyd"}
+
+
+def test_a_flood_stops_at_its_cap_and_harms_only_itself(siege: Siege, run: Any) -> None:
+    """The one that floods can say nothing more in this room; the others end it and sit in the next."""
+
+    async def work() -> None:
+        async def flood(cyd: Insider, duty: Duty) -> bool:
+            if not isinstance(duty, ScoreDuty):
+                return False
+            for _ in range(AUTHOR_CAP):
+                await cyd.wire.send(cyd.subject(), b"x")
+            await cyd.wire.settle()
+            with pytest.raises(Refused, match="10077"):
+                await cyd.wire.ask(cyd.subject(), b"x")
+            return True
+
+        async with siege.room(room()) as cyd:
+            playing = asyncio.create_task(cyd.play(flood))
+        playing.cancel()
+        await asyncio.gather(playing, return_exceptions=True)
+        ends_with(siege, "no_agreement", "no_quorum: cyd (silent)")
+        async with siege.room(room()) as cyd:
+            await cyd.play()
+
+    run(work())
+    agreed(siege)
+
+
+BIG = 10 * 1024**2
+
+
+@pytest.mark.parametrize(
+    ("what", "payload", "code"),
+    [
+        ("10,000 deep", b"[" * 10_000, "too_deep"),
+        ("10,000 deep and closed", b'{"a":' * 10_000 + b"1" + b"}" * 10_000, "too_deep"),
+        ("5,000 digits", b'{"v":' + b"9" * 5_000 + b"}", "not_canonical"),
+        ("a lone surrogate", b'{"a":"\\ud83d"}', "not_json"),
+        ("a key twice", b'{"option":"A","opt\\u0069on":"B"}', "duplicate_key"),
+    ],
+)
+def test_payloads_that_break_parsers_are_kept_with_their_code(
+    siege: Siege, run: Any, what: str, payload: bytes, code: str
+) -> None:
+    """What no parser should have to read is stored by the server and costs the room nothing but its name."""
+
+    async def work() -> None:
+        async with siege.room(room()) as cyd:
+            assert await cyd.put(payload) == [code], what
+            await cyd.play()
+
+    run(work())
+    agreed(siege)
+    assert siege.blamed(code) == ["cyd"]
+
+
+def test_ten_megabytes_reach_nobody(siege: Siege, run: Any) -> None:
+    """Over the entry's limit the stream refuses, over the server's the connection is cut: nothing is stored."""
+
+    async def work() -> None:
+        async with siege.room(room()) as cyd:
+            with pytest.raises(Refused, match="10054"):
+                await cyd.wire.ask(cyd.subject(), b"x" * (257 * 1024 + 1))
+            with pytest.raises(Refused, match=r"(?i)maximum payload"):
+                await cyd.wire.ask(cyd.subject(), b"x" * BIG)
+            assert cyd.wire.closed
+            cyd.wire = await Wire.open(siege.url, siege.identities["cyd"])
+            try:
+                # With headers in the count a payload of the entry's limit and a byte is still stored, and too large.
+                assert await cyd.put(b"x" * (256 * 1024 + 1)) == ["too_large"]
+                await cyd.play()
+            finally:
+                await cyd.wire.close()
+
+    run(work())
+    agreed(siege)
+    assert siege.blamed("too_large") == ["cyd"]
+
+
+def test_a_stranger_is_not_let_in(siege: Siege, run: Any) -> None:
+    """Who holds no member's key is hung up on before it has said anything."""
+
+    async def work() -> None:
+        for identity in (Identity.new(), None):
+            wire = await Wire.open(siege.url, identity)
+            try:
+                assert wire.closed and wire.pongs == 0
+            finally:
+                await wire.close()
+        member = await Wire.open(siege.url, siege.identities["cyd"])
+        assert not member.closed and member.pongs == 1
+        await member.close()
+
+    run(work())
+
+
+# -- not held: docs/security.md says so -------------------------------------------------------------------------------
+
+
+def test_not_held_a_member_can_fill_the_store(run: Any) -> None:
+    """A cap on each subject of a room is none on all rooms: a full store takes nobody's word, and all stop by name."""
+
+    async def work() -> None:
+        keys = {name: Identity.new() for name in Siege.NAMES}
+        async with Broker(members=[each.public for each in keys.values()], store_limit_bytes=8 * 1024**2) as broker:
+            siege = Siege(broker.url, keys, agent_of)
+            wire = await Wire.open(broker.url, keys["cyd"])
+            with pytest.raises(Refused, match=r"10023|10047|10077"):
+                for number in range(64):
+                    await wire.ask(f"swarm.room.made-up-{number}.{keys['cyd'].public}", b"x" * 256 * 1024)
+            await wire.close()
+            with pytest.raises(LogFull):
+                async with siege.room(room()):
+                    pass
+
+    run(work())
+
+
+def test_not_held_a_member_can_push_out_the_invitations_of_others(siege: Siege, run: Any) -> None:
+    """They are pointers in a stream of limited size: who was away is invited again, and the room is untouched."""
+
+    async def work() -> None:
+        ann, bob = siege.identities["ann"], siege.identities["bob"]
+        async with await JetStreamLog.connect(siege.url, identity=ann) as log:
+            entry = await siege.opened(log, room())
+            await invite(log, ann, entry.room, [bob.public])
+            assert len(await log.invitations(bob.public)) == 1
+            wire = await Wire.open(siege.url, siege.identities["cyd"])
+            size = MAX_INVITATION_BYTES
+            for number in range(INVITES_BYTES // size + 256):
+                subject = f"swarm.invite.made-up-{number}.{siege.key('cyd')}"
+                # Now and then acknowledged: what comes faster than it can be stored is dropped.
+                await (wire.send(subject, b"x" * size) if number % 64 else wire.ask(subject, b"x" * size))
+            await wire.ask(f"swarm.invite.made-up.{siege.key('cyd')}", b"x")
+            await wire.close()
+            assert await log.invitations(bob.public) == []
+            await invite(log, ann, entry.room, [bob.public])
+            assert len(await log.invitations(bob.public)) == 1
+            assert (await log.earliest(entry.room))[0].payload == entry.payload
+
+    run(work())

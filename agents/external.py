@@ -169,7 +169,8 @@ class _Process(asyncio.SubprocessProtocol):
             await self._changed.wait()
         if said is None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._gone.wait(), GRACE_S)
+                async with asyncio.timeout(GRACE_S):
+                    await self._gone.wait()
             said = self._next_line()
         if said is None:
             raise _Ended(_how(self._transport.get_returncode()))
@@ -206,7 +207,8 @@ class _Process(asyncio.SubprocessProtocol):
         # The loop may end while this waits, which is no reason not to: the leash has something to do yet.
         for _ in range(2):
             with contextlib.suppress(asyncio.CancelledError, TimeoutError):
-                await asyncio.wait_for(self._gone.wait(), GRACE_S)
+                async with asyncio.timeout(GRACE_S):
+                    await self._gone.wait()
 
     def _kept(self, _: "asyncio.Task[None]") -> None:
         self.end()  # A task that is cancelled before it runs has done nothing.

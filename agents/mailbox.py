@@ -211,7 +211,8 @@ class Mailbox(Agent):
                 waiting = not self._batches
             if waiting:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(asyncio.wrap_future(bell), WAITS * (_seconds(duty) or UNKNOWN_S))
+                    async with asyncio.timeout(WAITS * (_seconds(duty) or UNKNOWN_S)):
+                        await asyncio.wrap_future(bell)
             batch = self._take()
         if batch is None:
             return Performed(again_in=LOOK_AGAIN)

@@ -22,6 +22,7 @@ from nats.aio.client import Client
 from nats.micro import add_service
 from nats.micro.service import ServiceConfig
 
+from swarm.log.servers import split_servers
 from swarm.text import visible
 
 _log = logging.getLogger(__name__)
@@ -130,7 +131,7 @@ class Discovery:
 
     async def _connect(self, client: Client, failed: Any, ended: Any) -> None:
         await client.connect(
-            self._server,
+            split_servers(self._server),
             name=SERVICE,
             error_cb=failed,
             closed_cb=ended,

@@ -29,6 +29,7 @@ from swarm.processes import EXIT_BAD_INPUT, EXIT_CLOCK, EXIT_OK, EXIT_SECOND, EX
 from swarm.replica import Replica
 from swarm.seat import ClockApart, Seat
 from swarm.speaker import SecondProcess
+from swarm.tasks import end
 from swarm.text import visible
 
 CONNECT_TIMEOUT_S = 30.0
@@ -54,10 +55,7 @@ async def sit(member: dict[str, Any], agent: Agent, where: dict[str, Any]) -> No
                 if task.done():
                     task.result()
         finally:
-            for task in (following, seat):
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError, SwarmError):
-                    await task
+            await end({following, seat})
 
 
 def _input() -> "queue.SimpleQueue[bytes]":

@@ -179,7 +179,8 @@ class Mind:
         if self._loop is not None and self._in_doubt:
             beat = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
             try:
-                await asyncio.wait_for(asyncio.wrap_future(beat), STUCK_S)
+                async with asyncio.timeout(STUCK_S):
+                    await asyncio.wrap_future(beat)
             except TimeoutError:
                 self.close()
         self._in_doubt = False

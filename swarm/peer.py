@@ -1,7 +1,6 @@
 """A peer from Python: one member's key and mind, seated in a room on a server; and opening such a room."""
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 from agents.agent import Agent
 from swarm.clock import utc_now
-from swarm.errors import BadInput, SwarmError, WireError
+from swarm.errors import BadInput, WireError
 from swarm.files import Document, load
 from swarm.identity import Identity, is_public_key
 from swarm.inviting import invite
@@ -22,6 +21,7 @@ from swarm.replica import Replica
 from swarm.scenario import read_scenario
 from swarm.seat import Seat
 from swarm.summary import summary_of
+from swarm.tasks import end
 
 Servers = str | Sequence[str]
 
@@ -88,10 +88,7 @@ class Peer:
             for task in done:
                 task.result()
         finally:
-            for task in tasks:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError, SwarmError):
-                    await task
+            await end(tasks)
         return summary_of(replica.room)
 
 

@@ -13,13 +13,19 @@ from urllib.parse import urlsplit
 
 from swarm.errors import BadInput
 from swarm.identity import Identity
+from swarm.log.servers import split_servers
 from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
 
 _SCHEMES = ("nats", "tls")
 
 
-def check_server(url: str) -> None:
-    """Raise `BadInput` unless *url* names a NATS server."""
+def check_server(urls: str) -> None:
+    """Raise `BadInput` unless *urls* names a NATS server, or several of one cluster with commas between them."""
+    for url in split_servers(urls):
+        _check_url(url)
+
+
+def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         fits = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.path in ("", "/") and parts.port != 0

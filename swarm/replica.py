@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from protocols.instants import SECOND, Instant
 from protocols.room import Room
 from swarm.errors import Unavailable
-from swarm.ledger.chain import Record
 from swarm.ledger.fold import Fold
 from swarm.log.port import Log, Wakeups
 
@@ -39,8 +38,6 @@ class Replica:
         self.clock = clock
         self.after: dict[str, int] = {}
         """The last sequence read of each author."""
-        self.latest: dict[str, Record] = {}
-        """The last valid entry read of each author, as the log holds it."""
         self.version = 0
         self._opener = opener
         self._keep = keep
@@ -76,7 +73,6 @@ class Replica:
         self._keys = [member.key for member in self._fold.room.setting.opening.roster]
         self._first = stored.sequence
         self.after[stored.author] = stored.sequence
-        self.latest[stored.author] = self._fold.last
         await self.refresh(timeout_s=timeout_s)
 
     async def refresh(self, *, timeout_s: float = 5.0) -> None:
@@ -96,8 +92,8 @@ class Replica:
             fold = self.fold
             for record in cut.records:
                 self.after[record.author] = record.sequence
-                if record.sequence > self._first and fold.add(record) is not None and fold.last.entry is not None:
-                    self.latest[record.author] = fold.last
+                if record.sequence > self._first:
+                    fold.add(record)
             if cut.records:
                 self._announce()
 
@@ -117,7 +113,8 @@ class Replica:
         """Let appends under way here be acknowledged, for a moment: one reading then brings them all."""
         if self._appending:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._idle.wait(), GATHER_S)
+                async with asyncio.timeout(GATHER_S):
+                    await self._idle.wait()
 
     def _announce(self) -> None:
         self.version += 1

@@ -38,6 +38,7 @@ from swarm.replica import Replica
 from swarm.scenario import Scenario, read_scenario
 from swarm.seat import Seat
 from swarm.summary import summary_of
+from swarm.tasks import end
 
 Watcher = Callable[[Fold], None]
 """Called with the fold whenever the parent has folded more. What it raises ends the run, and is raised after that."""
@@ -189,12 +190,7 @@ class _Run:
                 errors = [task.exception() for task in seats if task.done() and not task.cancelled()]
                 return ", ".join(dict.fromkeys(str(error) for error in errors if error is not None))
 
-            async def end() -> None:
-                for task in seats:
-                    task.cancel()
-                await asyncio.gather(*seats, return_exceptions=True)
-
-            interrupted = await self._until_over(replica, asyncio.wait(seats), None, end, why)
+            interrupted = await self._until_over(replica, asyncio.wait(seats), None, lambda: end(seats), why)
             for task in seats:
                 error = None if task.cancelled() else task.exception()
                 if error is not None and not isinstance(error, SwarmError):
@@ -295,10 +291,10 @@ class _Run:
         replica: Replica,
         ended: Awaitable[Any],
         lost: Awaitable[Any] | None,
-        end: Callable[[], Awaitable[None]],
+        part: Callable[[], Awaitable[None]],
         why: Callable[[], str],
     ) -> str | None:
-        """Follow the room until it is over or nobody can go on, *end* its members, and look a last time.
+        """Follow the room until it is over or nobody can go on, let its members *part*, and look a last time.
 
         Return what cut it off, if anything did.
         """
@@ -322,10 +318,8 @@ class _Run:
             else:
                 interrupted = str(follow.exception())
         finally:
-            await end()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await part()
+            await end(tasks)
         if interrupted != "broker lost":
             with contextlib.suppress(WireError):
                 await replica.refresh(timeout_s=LAST_LOOK_S)

@@ -42,10 +42,13 @@ from swarm.purse import Purse, total
 from swarm.replica import Replica
 from swarm.sealing import open_box
 from swarm.speaker import Speaker
+from swarm.tasks import end
 
 MARGIN = SECOND
 """How long before a step's deadline a mind's time is up, so that its excuse is still in time; at most a quarter."""
 LONGEST_WAIT_S = 30.0
+LAST_ANSWER_S = 3.0
+"""How long a question that is under way when the room is over may take, for its cost to be on record."""
 TICK_AGAIN: Duration = SECOND // 2
 MOST_TRIES = 8
 FIRST_RETRY: Duration = SECOND // 10
@@ -92,6 +95,7 @@ class Seat:
         self._identity = identity
         mind, self._mandate = Mandated.apart(agent)
         self._approver = agent.approver if isinstance(agent, Mandated) else None
+        self._free = mind.free
         self._purse = Purse(lambda: replica.room.allowance(name))
         self._mind = Mind(mind, self._purse, lambda: briefing(replica.room, name))
         self._replica = replica
@@ -125,11 +129,25 @@ class Seat:
                         break
                 else:
                     await self._wait(seen, timer, performer.task)
-            if self._purse.unsaid:
-                await self._say({"kind": "room.tick"})
+            await self._last_words(performer)
         finally:
-            self._forget(set())
-            performer.close()
+            await self._let_go(performer)
+
+    async def _last_words(self, performer: Performer) -> None:
+        """Put on record what was used and no entry has carried yet, a question still under way included."""
+        if not self._free and performer.task is not None:
+            await asyncio.wait({performer.task}, timeout=LAST_ANSWER_S)
+        if self._purse.unsaid:
+            await self._say({"kind": "room.tick"})
+
+    async def _let_go(self, performer: Performer) -> None:
+        """End what the mind still thinks about before its own loop ends, which that may run in."""
+        thinking = {task for task in (*self._thinking.values(), performer.task) if task is not None}
+        self._forget(set())
+        performer.close()
+        try:
+            await end(thinking)
+        finally:
             self._mind.close()
 
     def _forget(self, steps: set[str | None]) -> None:

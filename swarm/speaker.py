@@ -108,7 +108,7 @@ class Speaker:
 
     def is_disputed(self, entry: Entry) -> bool:
         """Tell whether *entry*, said last, counts for nothing since its date and the log's are too far apart."""
-        record = self._replica.latest.get(self.identity.public)
+        record = self._replica.fold.latest.get(self.identity.public)
         if record is None or record.id != entry.id:
             return False
         return abs(record.stored - entry.sent) > self._replica.fold.chain.skew
@@ -198,7 +198,7 @@ class Speaker:
 
         A tick that came too early for the log's clock is thus not repeated until it is time.
         """
-        record = self._replica.latest.get(self.identity.public)
+        record = self._replica.fold.latest.get(self.identity.public)
         if record is None or record.id != entry.id:
             return
         self.now()

@@ -34,6 +34,7 @@ from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.replica import Replica
 from swarm.seat import Seat
 from swarm.speaker import Speaker
+from swarm.tasks import end
 from swarm.text import visible
 
 _log = logging.getLogger(__name__)
@@ -273,7 +274,7 @@ class StandingPeer:
                 following.result()
         finally:
             self._stop.set()
-            await _end({following, stopped})
+            await end({following, stopped})
             await self._leave()
 
     async def _leave(self) -> None:
@@ -285,7 +286,7 @@ class StandingPeer:
         if tasks:
             # Each has its own deadline; this one is for what ignores it.
             await asyncio.wait(tasks, timeout=2 * PARTING_S)
-        await _end(tasks)
+        await end(tasks)
 
     # -- invitations ----------------------------------------------------------------------------------------------
 
@@ -354,7 +355,8 @@ class StandingPeer:
                     self._seated.discard(room)
                     _log.warning("%s: %s; trying again", room, visible(str(error)))
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._stop.wait(), pause_s * random.uniform(0.5, 1.5))
+                    async with asyncio.timeout(pause_s * random.uniform(0.5, 1.5)):
+                        await self._stop.wait()
                 pause_s = min(2 * pause_s, longest_s)
         except _Stopping:
             pass
@@ -406,7 +408,7 @@ class StandingPeer:
             return leaving.result() if leaving in done and not done & tasks else None
         finally:
             del self._leaving[room]
-            await _end({*tasks, stopped})
+            await end({*tasks, stopped})
 
     async def _read(self, room: str, opener: str) -> Replica:
         """Return a replica of *room*, read up to now; raise `_Ignored` if it is none where this key has a seat."""
@@ -447,7 +449,7 @@ class StandingPeer:
                 return
             changed = asyncio.create_task(replica.changed(seen))
             done, _ = await asyncio.wait({*tasks, changed}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
-            await _end({changed})
+            await end({changed})
             if done & tasks:
                 return
         _log.warning("%s: what was said last has not come back; it is sent again after a restart", replica.name)
@@ -466,11 +468,3 @@ def accepted_openers(file: AgentFile, more: Iterable[str]) -> frozenset[str]:
         if not is_public_key(opener):
             raise BadInput(f"an accepted opener is a public key, 56 characters that begin with U; {opener!r} is none")
     return openers
-
-
-async def _end(tasks: Iterable[asyncio.Task[object]]) -> None:
-    """Cancel *tasks* and wait for them; what they raise has been seen, or is of no more interest."""
-    waiting = list(tasks)
-    for task in waiting:
-        task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)

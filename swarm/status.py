@@ -14,7 +14,6 @@ from protocols.findings import Finding, Severity
 from protocols.instants import SECOND, Instant, format_instant
 from protocols.room import Room
 from protocols.steps import Step, is_late
-from swarm.ledger.chain import Record
 from swarm.ledger.fold import Fold
 
 STALE_S = 60
@@ -34,25 +33,22 @@ class Life:
     clock_ms: int | None
 
 
-def _lives(records: Iterable[Record], keys: Iterable[str]) -> dict[str, Life]:
-    lives = {key: Life(key, None, 0, None) for key in keys}
-    for record in records:
-        entry = record.entry
-        if entry is not None and record.author in lives:
-            seen = max(lives[record.author].seen, entry.seen_count)
-            lives[record.author] = Life(record.author, record.stored, seen, (record.stored - entry.sent) // 1000)
-    return lives
+def _life(fold: Fold, key: str) -> Life:
+    record = fold.latest.get(key)
+    if record is None or record.entry is None:
+        return Life(key, None, 0, None)
+    seen = max(fold.chain.authors[key].seen, record.entry.seen_count)
+    return Life(key, record.stored, seen, (record.stored - record.entry.sent) // 1000)
 
 
 def status_of(fold: Fold, now: Instant) -> dict[str, Any]:
-    """Return how the room of *fold*, which kept its records, stands at *now* (microseconds, the reader's clock).
+    """Return how the room of *fold* stands at *now* (microseconds, the reader's clock).
 
     ``waiting`` holds one item for each answer awaited: ``state`` is ``said`` or ``delivered``; ``seconds`` is how long
     it has waited by the log's time or the reader's clock, whichever is later.
     """
     room, keys = fold.room, {name: key for key, name in fold.names.items()}
-    lives = _lives(fold.records, keys.values())
-    reports = {record.id: (record.position, record.stored) for record in fold.records}
+    lives = {key: _life(fold, key) for key in keys.values()}
     reached = max(now, room.at)
     return {
         "room": room.setting.room,
@@ -63,7 +59,7 @@ def status_of(fold: Fold, now: Instant) -> dict[str, Any]:
         "records": fold.chain.position,
         "at": format_instant(room.at),
         "step": _step(room.step, reached),
-        "waiting": _waiting(room, {name: lives[key] for name, key in keys.items()}, reports, reached),
+        "waiting": _waiting(room, {name: lives[key] for name, key in keys.items()}, fold.reports, reached),
         "members": [_member(room, name, lives[key], reached) for name, key in keys.items()],
         "promises": _promises(room),
         "findings": [finding.plain() for finding in _worth(room.findings)],

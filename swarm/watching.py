@@ -16,6 +16,7 @@ from swarm.opening import find_opener
 from swarm.replica import Replica
 from swarm.saying import Servers, reading
 from swarm.status import status_of
+from swarm.tasks import end
 
 LOOK_S = 1.0
 """How often a watched room is looked at though nothing was said: time itself makes news."""
@@ -49,10 +50,10 @@ async def watch(
                 if follow.done():
                     follow.result()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(replica.changed(version), LOOK_S)
+                    async with asyncio.timeout(LOOK_S):
+                        await replica.changed(version)
         finally:
-            follow.cancel()
-            await asyncio.gather(follow, return_exceptions=True)
+            await end({follow})
 
 
 def _news(stands: dict[str, Any]) -> Any:

@@ -140,7 +140,8 @@ class Desk:
             if found is not None or left_s <= 0:
                 return found
             with suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), left_s)
+                async with asyncio.timeout(left_s):
+                    await changed.wait()
 
     # -- looking --------------------------------------------------------------------------------------------------
 

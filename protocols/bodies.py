@@ -27,7 +27,7 @@ def kind_of(body: Message) -> str:
 def parse_body(plain: dict[str, Any]) -> Message:
     """Return the model of a body, or raise ``ValueError`` naming the field and what is valid."""
     try:
-        body: Message = _adapter.validate_python(plain)
+        body: Message = _adapter.validate_python(plain, by_alias=True, by_name=False)
         return body
     except ValidationError as error:
         raise ValueError(first_problem(error)) from None

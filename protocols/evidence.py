@@ -216,7 +216,7 @@ def _said(event: Event) -> tuple[list[Claim], list[tuple[str, Sequence[str]]]]:
     """Return the claims that an answer states, and what it cites for what; its stage has checked their form."""
     body = event.body
     if isinstance(body, Reveal):
-        claims = [Claim.model_validate(plain) for plain in body.content.get("claims") or ()]
+        claims = [Claim.read(plain) for plain in body.content.get("claims") or ()]
         cites = body.content.get("cites") or []
         return claims, list(cites.items()) if isinstance(cites, Mapping) else [("", cites)]
     if isinstance(body, Settle):

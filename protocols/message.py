@@ -1,6 +1,6 @@
 """What every message is: a frozen model that refuses unknown fields and never coerces a value."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
@@ -28,6 +28,14 @@ class Message(BaseModel):
     """Base of all messages: frozen, strict, unknown fields refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+
+    @classmethod
+    def read(cls, plain: Any) -> Self:
+        """Return the message that *plain* JSON says; fields have one spelling there, which is not always ours.
+
+        Raises pydantic's ``ValidationError``.
+        """
+        return cls.model_validate(plain, by_alias=True, by_name=False)
 
     def plain(self) -> dict[str, JSON]:
         """Return the message as JSON, absent fields left out: the form that is signed."""

@@ -185,9 +185,9 @@ def breach(
         return None
     judge = _Judge(mandate, duty.member, room)
     if isinstance(duty, ProposeDuty):
-        return judge.proposal(Proposal.model_validate(plain).option) or reserve_breach(mandate, reserve)
+        return judge.proposal(Proposal.read(plain).option) or reserve_breach(mandate, reserve)
     if isinstance(duty, ScoreDuty):
-        return judge.ballot(duty, BallotContent.model_validate(plain))
+        return judge.ballot(duty, BallotContent.read(plain))
     body = parse_body(dict(plain))
     if isinstance(body, Join):
         return judge.promises(room.setting.opening.promises)

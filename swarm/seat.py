@@ -119,6 +119,7 @@ class Seat:
         try:
             await self._speaker.recover()
             while not self._replica.room.over:
+                self._speaker.alone()
                 seen = self._replica.version
                 duties = self._replica.room.duties(self._name)
                 self._forget({duty.step for duty in duties})
@@ -213,8 +214,11 @@ class Seat:
         return answer.not_before
 
     async def _say(self, body: dict[str, Any]) -> Entry:
-        """Say *body*, and with it what asking the mind took so far."""
-        costs = self._purse.unsaid
+        """Say *body*, and with it what asking the mind took so far.
+
+        A seal carries none of it: tokens and seconds would tell how long what it hides is. What opens it does.
+        """
+        costs = [] if body["kind"] == "seal" else self._purse.unsaid
         said = await self._speaker.say(body, total(costs).cost() or None)
         if not self._speaker.is_disputed(said):
             self._purse.said(costs)

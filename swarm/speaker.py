@@ -3,7 +3,7 @@
 A member has one entry in flight. Publishing expects the author's own last sequence (compare-and-set on its own
 subject). After a refusal or a doubt the log decides: the own bytes are said; an entry under the own key that was not
 kept here means a second process with this key, and this one stops; anything else is noise, whose sequence is expected
-next.
+next. Two processes that never meet at one number are noticed too: by an answer to a step that this one did not give.
 """
 
 import asyncio
@@ -49,6 +49,8 @@ class Speaker:
         self._outbox = outbox
         self._clock = clock
         self._patience_s = patience_s
+        self._known = len(self.said)
+        """How many entries of this key were said before this speaker, or by it."""
         self._looked = clock(), monotonic()
         self._doubted_s = inf
 
@@ -79,10 +81,24 @@ class Speaker:
         if kept is None:
             return
         entry = parse_entry(kept)
+        if entry.id in self.said[entry.n - 1 : entry.n]:
+            self._known = max(self._known, entry.n)
         follows = entry.n == len(self.said) + 1 and entry.prev == (self.said[-1] if self.said else None)
         if follows and entry.room == self._replica.name and entry.author == self.identity.public:
             with suppress(TooLarge):  # Then it was refused before, and something else will be said.
                 await self._publish(entry)
+
+    def alone(self) -> None:
+        """Raise `SecondProcess` if the log holds an answer to a step under this key that this process did not give.
+
+        What is said about promises from outside (`swarm.saying`) is no sign of another process in this seat.
+        """
+        record = self._replica.fold.latest.get(self.identity.public)
+        if record is None or record.entry is None or record.entry.n <= self._known:
+            return
+        if "step" in record.entry.body:
+            raise self._second()
+        self._known = record.entry.n
 
     async def say(self, body: dict[str, Any], cost: dict[str, Any] | None = None) -> Entry:
         """Say *body* and return its entry once it has come back on the log.
@@ -91,6 +107,7 @@ class Speaker:
         log takes; `SecondProcess`; another `WireError` when the log refuses it, or could not be reached for as long as
         this speaker's patience: the entry is kept and may still be said.
         """
+        self.alone()
         chain = self._replica.fold.chain
         entry = sign_entry(
             self.identity,
@@ -138,6 +155,7 @@ class Speaker:
             await asyncio.sleep(pause)
         acknowledged = self._clock()
         await self._read_back(entry, give_up)
+        self._known = max(self._known, entry.n)
         self._compare_clocks(entry, acknowledged)
 
     async def _settle(self, entry: Entry, give_up: float) -> int | None:

@@ -167,7 +167,7 @@ class Accord(Stage):
 
     def _judge_meaning(self, member: str, content: dict[str, Any]) -> dict[str, Interpretation]:
         try:
-            whole = Interpretations.model_validate(content)
+            whole = Interpretations.read(content)
         except ValidationError as error:
             raise Refused("void_interpretation", first_problem(error)) from None
         said = whole.interpretations
@@ -178,7 +178,7 @@ class Accord(Stage):
 
     def _judge_reading(self, member: str, content: dict[str, Any]) -> Readings:
         try:
-            said = Readings.model_validate(content)
+            said = Readings.read(content)
         except ValidationError as error:
             raise Refused("void_reading", first_problem(error)) from None
         cases, meanings = self.cases_for(member), self.meanings_for(member)

@@ -325,7 +325,7 @@ class Concord(Stage):
 
     def _judge_proposal(self, member: str, content: dict[str, Any], position: int, findings: list[Finding]) -> Proposal:
         try:
-            proposal = Proposal.model_validate(content)
+            proposal = Proposal.read(content)
         except ValidationError as error:
             raise Refused("void_option", first_problem(error)) from None
         option, _, notes = complete(proposal.option, member, self.setting.opening, self.quotes, self.tracker, position)
@@ -358,7 +358,7 @@ class Concord(Stage):
 
     def _judge_ballot(self, member: str, content: dict[str, Any]) -> BallotContent:
         try:
-            said = BallotContent.model_validate(content)
+            said = BallotContent.read(content)
         except ValidationError as error:
             raise Refused("void_ballot", first_problem(error)) from None
         asked = self.asked()

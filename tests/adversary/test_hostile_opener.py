@@ -212,7 +212,7 @@ def stands(siege: Siege, run: Any, caplog: pytest.LogCaptureFixture) -> Callable
                 peer.stop()
                 await standing
                 log_of_it.extend(told())
-                if over:
+                if any(entry.room in line for line in over):
                     replica = Replica(mine, entry.room, ann.public, utc_now)
                     await replica.open()
                     found = replica.room.findings

@@ -155,7 +155,9 @@ def test_a_hostile_servers_nonce_is_not_signed(nonce: str, run: Any) -> None:
         server = FakeServer(nonce=nonce)
         async with server.serving() as url:
             with pytest.raises(Denied, match="no login nonce"):
-                await Peer(agent_of("ann"), Identity.new(), url).join("x-" + "a" * 26, Identity.new().public)
+                await Peer(agent_of("ann"), Identity.new(), url).join(
+                    "x-" + "a" * 26, Identity.new().public, timeout_s=3
+                )
         assert not any("sig" in login for login in server.logins)
 
     run(work())

@@ -123,6 +123,7 @@ def test_what_proves_nothing_is_refused(tmp_path: Path) -> None:
         ([one, one], "do not exclude"),
         ([one, third.payload.decode()], "do not exclude"),
         ([one, foreign], "two signers, or two rooms"),
+        ([one, table.sign("cyd").payload.decode()], "two signers, or two rooms"),
         ([one, two.replace("something else", "something elsf")], "signature"),
         ([one, two[: two.index('"sig":"') + 7] + again + two[-8:]], "signature"),
         ([one, two.replace(",", ", ", 1)], "canonical"),

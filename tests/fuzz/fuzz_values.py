@@ -170,7 +170,7 @@ def _rename(holder: Any, last: Any) -> None:
 
 
 def one_field_changed(plain: Any, neighbour: Any) -> Iterator[list[tuple[str, Any]]]:
-    """Yield for every field *plain* with it changed in all ways: other values, none, a neighbour's, another name, more."""
+    """Yield for every field *plain* with it changed in all ways: others, none, a neighbour's, renamed, one more."""
     for path in places(plain):
         value = at(plain, path)
         where = ".".join(map(str, path))

@@ -36,7 +36,7 @@ def make(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     good, roster = folder / "good.jsonl", folder / "roster.yaml"
     with tempfile.TemporaryDirectory() as keys:
-        run(SCENARIO, memory=True, ledger=good, roster=roster, directory=keys)
+        run(SCENARIO, ledger=good, roster=roster, directory=keys)
         printer = Identity.load(Path(keys, "keys", "00.key"))
     (folder / "tampered.jsonl").write_bytes(_tampered(good.read_bytes()))
     _fork(good, folder / "forked.jsonl", printer)

@@ -211,3 +211,13 @@ def test_polling_is_no_loop() -> None:
     assert result.commitments == {"sign": "satisfied"}
     assert "loop" not in [f["code"] for f in result.summary["findings"]]
     assert len([act for _, act, _ in costly_agents.ASKED if act == "perform"]) >= 12
+
+
+def test_a_seal_says_nothing_of_what_its_answer_took(tmp_path: Path) -> None:
+    """Protects sealed answers: tokens and seconds would tell how long what is hidden is; what opens it carries them."""
+    ledger = tmp_path / "l.jsonl"
+    result = run(a_room(seated("ann"), seated("bob")), memory=True, ledger=ledger)
+    assert result.fold is not None
+    entries = [record.entry for record in result.fold.records if record.entry is not None]
+    assert {entry.kind for entry in entries if entry.cost} == {"reveal", "concord.pass", "concord.ratify"}
+    assert result.cost["calls"] == len(costly_agents.ASKED)

@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 
-from protocols.bodies import KINDS
+from protocols.bodies import KINDS, parse_body
 from tests.rules.moves import ON_PROMISES, samples
 from tests.rules.table import Table, state_of, tour
 
@@ -119,3 +119,17 @@ def test_what_names_a_closed_step_is_late(rooms: dict[str, Table], step: str, ki
     body = samples(table, "a", "room.joining")[kind] | {"step": "room.joining"}
     assert table.say("a", body) == ["late"]
     assert state_of(table.room) == before
+
+
+@pytest.mark.parametrize("ours", ["antecedent", "consequent"])
+def test_a_field_has_one_spelling_in_what_is_signed(ours: str) -> None:
+    """Protects signatures: two spellings of one field would be two texts of one thing; ours is for Python alone."""
+    terms = {"id": "lamp", "debtor": "a", "creditor": "b", "then": "moved"}
+    spelled = {("consequent" if key == "then" and ours == "consequent" else key): v for key, v in terms.items()}
+    if ours == "antecedent":
+        spelled["antecedent"] = "moved"
+    with pytest.raises(ValueError, match=r"commitments\.0\.(then|antecedent)"):
+        parse_body({"kind": "commitment.create", "commitments": [spelled]})
+    table = Table("ab", agenda=["concord", "commitments"], events={"moved": {}}).join()
+    content = table.proposal("a", {"title": "A", "commitments": [spelled]})
+    assert "void_option" in table.sealed({"a": content})["a"]

@@ -2,8 +2,8 @@
 
 So that members cannot copy each other, an answer is sealed first and revealed when all have sealed. The box holds the
 answer encrypted to its own author, so that any restarted process of that member finds it again on the log itself. It
-is padded to a power of two from 512 bytes: of the answer's length everybody sees that power, its size class, and
-nothing finer.
+is padded to one of four sizes, of which the smallest holds all but extraordinary answers: everybody sees which of them,
+and nothing finer of the answer's length.
 """
 
 import json
@@ -22,7 +22,8 @@ from swarm.errors import BadEntry
 from swarm.identity import Identity
 
 INFO = b"swarm/box/1"
-SMALLEST_BOX_BYTES = 512
+SIZES = (4_096, 16_384, 65_536, 131_072)
+"""What a box is padded to, in bytes; the last is the largest that an entry holds (docs/adr/0018)."""
 SEAL_NONCE_BYTES = 32
 NONCE_BYTES = 12
 
@@ -61,11 +62,8 @@ def seal(
 
 
 def size_class(length: int) -> int:
-    """Return to how many bytes a box pads *length* of them: the next power of two, from 512."""
-    size = SMALLEST_BOX_BYTES
-    while size < length:
-        size *= 2
-    return size
+    """Return to how many bytes a box pads *length* of them: the next of `SIZES`; beyond them an entry is too large."""
+    return next((size for size in SIZES if size >= length), length)
 
 
 def open_box(identity: Identity, room: str, step: str, digest: str, box: str) -> Sealed:

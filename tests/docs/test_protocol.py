@@ -114,7 +114,7 @@ def test_numbers_and_names_are_those_of_the_code() -> None:
         ],
         "rooms": [
             sealing.INFO.decode(),
-            f"at least {sealing.SMALLEST_BOX_BYTES}",
+            *(f"{size:,}" for size in sealing.SIZES),
             f"base64url of {sealing.NONCE_BYTES} random bytes",
             f"each once, {MOST_TERMS + 1} at most",
             f"the same 1 to {LONGEST_CYCLE} acts",

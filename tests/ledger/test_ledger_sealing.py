@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from swarm.errors import BadEntry
 from swarm.identity import Identity
 from swarm.log.port import MAX_PAYLOAD_BYTES
 from swarm.running import run
-from swarm.sealing import INFO, open_box, seal, size_class
+from swarm.sealing import INFO, SIZES, open_box, seal, size_class
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ANN, BOB = Identity(bytes(32)), Identity(bytes([1]) * 32)
@@ -57,14 +58,14 @@ def test_every_bit_of_a_box_counts():
 
 @given(st.integers(0, 9000), st.integers(0, 3000))
 @settings(max_examples=60, deadline=None)
-def test_the_size_of_a_box_is_a_power_of_two(length, hidden):
-    """It tells the answer's length only to within a factor of two, and nothing at all below 512 bytes."""
+def test_the_size_of_a_box_is_one_of_a_few(length, hidden):
+    """It tells of the answer's length only which of four sizes it needs, and nothing at all below 4,096 bytes."""
     secret = {"x": "s" * hidden} if hidden else None
     sealed = seal(ANN, ROOM, STEP, {"text": "t" * length}, secret)
     size = len(base64url.decode(sealed.box)) - OVERHEAD
-    assert size >= 512 and size & (size - 1) == 0
+    assert size in SIZES
     inside = len(canonical({"nonce": sealed.nonce, "content": sealed.content, "secret": secret}))
-    assert size == size_class(inside) and (size == 512 or size // 2 < inside <= size)
+    assert size == size_class(inside) and inside <= size and (size == 4096 or size // 4 < inside)
     assert open_box(ANN, ROOM, STEP, sealed.digest, sealed.box).content == {"text": "t" * length}
 
 
@@ -76,17 +77,18 @@ def test_equal_answers_are_sealed_unalike():
     assert len(first.box) == len(second.box)
 
 
-@pytest.mark.parametrize("exponent", range(9, 18))
-def test_a_size_class_holds_just_what_fits(exponent):
-    """A class is left with the first byte that it has no room for: an off-by-one here would be another wire format."""
-    size = 2**exponent
-    assert (size_class(size), size_class(size + 1)) == (size, 2 * size)
-    assert size_class(0) == 512
+def test_a_size_holds_just_what_fits():
+    """A size is left with the first byte that it has no room for, so that no box is larger than it need be."""
+    assert size_class(0) == SIZES[0]
+    for size, following in pairwise(SIZES):
+        assert (size_class(size), size_class(size + 1)) == (size, following)
+    assert size_class(SIZES[-1] + 1) == SIZES[-1] + 1
 
 
-def test_the_largest_box_that_an_entry_holds_is_one_of_131072_bytes():
-    """What people are told of the longest answer that can be sealed."""
+def test_the_largest_size_is_the_largest_power_of_two_that_an_entry_holds():
+    """Nothing that could be sealed before it was padded is too large afterwards, but for what no entry holds anyway."""
     assert [n for n in range(9, 20) if (2**n + OVERHEAD) * 4 // 3 + 1 < MAX_PAYLOAD_BYTES - 2_000][-1] == 17
+    assert SIZES[-1] == 2**17
 
 
 def test_what_differs_within_a_class_cannot_be_told_apart():
@@ -101,13 +103,13 @@ def test_what_differs_within_a_class_cannot_be_told_apart():
 
 
 @pytest.mark.parametrize("name", ["deliberation", "haggling", "impasse", "mandate", "printer", "renewal"])
-def test_answers_of_the_examples_fall_into_few_classes(name, tmp_path):
-    """What a reader learns of lengths before the reveals, as docs/protocol says it: one of three classes."""
+def test_answers_of_the_examples_are_all_of_one_size(name, tmp_path):
+    """Of lengths a reader learns nothing before the reveals, promises and long rationales included."""
     ledger = tmp_path / "room.jsonl"
     run(EXAMPLES / f"{name}.yaml", memory=True, ledger=ledger)
     entries = [json.loads(line)["entry"] for line in ledger.read_bytes().splitlines()[1:-1]]
     boxes = [e["body"]["box"] for e in entries if e["body"]["kind"] == "seal"]
-    assert boxes and {len(base64url.decode(box)) - OVERHEAD for box in boxes} <= {512, 1024, 2048}
+    assert boxes and {len(base64url.decode(box)) - OVERHEAD for box in boxes} == {4096}
 
 
 def test_a_box_that_holds_something_else_is_unreadable():

@@ -286,8 +286,8 @@ def _seals() -> Iterator[dict[str, Any]]:
     cases: dict[str, tuple[str, dict[str, Any], dict[str, Any] | None]] = {
         "a ballot": ("concord.ballot.1.seal", CONTENT, None),
         "an option, with what stays secret": ("concord.option.seal", CONTENT, {"reserve": 40, "nonce": "ab" * 32}),
-        "the last that fits 512 bytes": ("accord.meaning.seal", {"t": "x" * (512 - overhead)}, None),
-        "the first that does not": ("accord.meaning.seal", {"t": "x" * (513 - overhead)}, None),
+        "the last that fits 4,096 bytes": ("accord.meaning.seal", {"t": "x" * (4096 - overhead)}, None),
+        "the first that does not": ("accord.meaning.seal", {"t": "x" * (4097 - overhead)}, None),
     }
     for name, (step, content, secret) in cases.items():
         drawn = iter((nonce, start))

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import ValidationError
 
-from agents.forms import EXCUSE, LATER, NO, YES, Left, Screen, Terminal, come_back, in_words
+from agents.human.forms import EXCUSE, LATER, NO, YES, Left, Screen, Terminal, come_back, in_words
 from protocols.canonical import digest
 from protocols.commitments.messages import AcceptCommitment, CommitmentTerms, CreateCommitment
 from protocols.concord.messages import Option
@@ -175,7 +175,7 @@ class Pending:
 
 async def show_request(screen: Screen, request: ApprovalRequest) -> None:
     """Show what a yes would sign."""
-    from agents import sheet
+    from agents.human import sheet
 
     await screen.say()
     await screen.say("── {} ──", request.room, strong=True)

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from agents.agent import Agent
-from agents.completions import CannotAsk
 from agents.external import Exec, ExternalMind
-from agents.human import Human
-from agents.llm import Llm, LlmMind
+from agents.human.mind import Human
+from agents.llm.completions import CannotAsk
+from agents.llm.mind import Llm, LlmMind
 from agents.script import Script
 from agents.scripted import Scripted
 from agents.utility import Utility, UtilityMind
@@ -23,6 +23,7 @@ from protocols.message import Key, Message, Name, Text
 from swarm.approval import approver_at, terminal_at
 from swarm.errors import BadInput
 from swarm.files import Document, load, validate
+from swarm.hooks import On
 from swarm.loading import instantiate
 from swarm.mandate import Mandate, Mandated
 
@@ -125,20 +126,22 @@ class Accepts(Message):
 
 
 def _agent_file(value: Any) -> Any:
-    """Read an agent file as a member without a name, and what it accepts."""
+    """Read an agent file as a member without a name, what it accepts, and whom it tells."""
     if not isinstance(value, dict):
         return value
     if "name" in value or "member" in value:
         raise ValueError("an agent file is one member without a name: the room gives it one")
-    private = {key: item for key, item in value.items() if key != "accepts"}
-    return {"member": {"name": "member", **private}, "accepts": value.get("accepts", {})}
+    beside = {key: value[key] for key in ("accepts", "on") if key in value}
+    private = {key: item for key, item in value.items() if key not in beside}
+    return {"member": {"name": "member", **private}, **beside}
 
 
 class AgentFile(Message):
-    """An agent file: one member's mind, and what it accepts."""
+    """An agent file: one member's mind, what it accepts, and the commands that are told of its rooms."""
 
     member: Member
     accepts: Accepts = Field(default_factory=Accepts)
+    on: On = Field(default_factory=On)
 
     @model_validator(mode="before")
     @classmethod

@@ -280,8 +280,15 @@ async def join(mind: Mind, duty: JoinDuty, timeout_s: float) -> dict[str, Any]:
     return {name: value for name, value in said.plain().items() if value != []}
 
 
-def compose(duty: Duty, answer: Any, room: Room, identity: Identity, mandate: Mandate | None = None) -> dict[str, Any]:
-    """Return the body that says *answer*, sealed where the step seals.
+def compose(
+    duty: Duty,
+    answer: Any,
+    room: Room,
+    identity: Identity,
+    mandate: Mandate | None = None,
+    cost: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the body that says *answer*, sealed where the step seals; its *cost* then goes into the box with it.
 
     Raises `Unfit` if it is not valid, `Overstepped` if *mandate* does not allow what would be signed.
     """
@@ -300,7 +307,8 @@ def compose(duty: Duty, answer: Any, room: Room, identity: Identity, mandate: Ma
             hold_to(mandate, duty, plain, room, secret)
         if not sealed:
             return plain
-        hidden = seal(identity, room.setting.room, duty.step or "", plain, secret)
+        kept = (secret or {}) | ({"cost": dict(cost)} if cost else {})
+        hidden = seal(identity, room.setting.room, duty.step or "", plain, kept or None)
     except Overstepped:
         raise
     except Refused as refused:
@@ -369,7 +377,7 @@ def _ballot(duty: ScoreDuty, answer: Scored, room: Room, identity: Identity) -> 
         own = open_box(
             identity, room.setting.room, round_.seal_step, round_.seals[duty.member], round_.boxes[duty.member]
         )
-        content["reserve"] = own.secret
+        content["reserve"] = {name: (own.secret or {})[name] for name in ReserveOpening.model_fields}
     return content
 
 

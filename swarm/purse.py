@@ -27,6 +27,7 @@ class Purse:
         self._allowance = allowance
         self._held = 0
         self._unsaid: list[dict[str, Any]] = []
+        self._sealed: list[dict[str, Any]] = []
         self._returned = asyncio.Event()
 
     @asynccontextmanager
@@ -51,7 +52,7 @@ class Purse:
 
     def _left(self) -> Left:
         """Return what the log says is left, less what was used and not said yet."""
-        return self._allowance().less(total(self._unsaid))
+        return self._allowance().less(total([*self._unsaid, *self._sealed]))
 
     def used(self, cost: Mapping[str, Any] | None) -> None:
         """Take note of what a question took."""
@@ -66,6 +67,20 @@ class Purse:
     def said(self, costs: list[dict[str, Any]]) -> None:
         """Let go of *costs*, which were `unsaid`: the log has an entry that carries them."""
         del self._unsaid[: len(costs)]
+
+    def seal(self, costs: list[dict[str, Any]]) -> None:
+        """Let *costs*, which were `unsaid`, wait in a sealed answer for what opens it."""
+        self.said(costs)
+        self._sealed += costs
+
+    def unseal(self, costs: list[dict[str, Any]]) -> None:
+        """Take *costs* back: the answer that they were sealed with was never said."""
+        self.open()
+        self._unsaid[:0] = costs
+
+    def open(self) -> None:
+        """Let go of what was sealed: the log has the entry that carries it. One answer is sealed at a time."""
+        self._sealed.clear()
 
 
 def total(costs: list[dict[str, Any]]) -> Used:

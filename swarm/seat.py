@@ -103,6 +103,10 @@ class Seat:
         self._speaker = Speaker(identity, replica, outbox, clock, patience_s=patience_s)
         self._thinking: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._answers: dict[str, _Answer] = {}
+        self._sealing: dict[str, list[dict[str, Any]]] = {}
+        """The costs that went into the box of an answer which is not said yet, by step."""
+        self._opening: list[dict[str, Any]] = []
+        """The cost that the box of the answer to be opened holds."""
         self._overdue: str | None = None
         self._tick_not_before: Instant = 0
         self._idle_ticks: list[Instant] = []
@@ -157,6 +161,8 @@ class Seat:
             self._thinking.pop(step).cancel()
         for step in [step for step in self._answers if step not in steps]:
             del self._answers[step]
+        for step in [step for step in self._sealing if step not in steps]:
+            self._purse.unseal(self._sealing.pop(step))
 
     async def _wait(self, seen: int, timer: Instant | None, performing: asyncio.Task[Any] | None) -> None:
         changed = asyncio.ensure_future(self._replica.changed(seen))
@@ -216,12 +222,18 @@ class Seat:
     async def _say(self, body: dict[str, Any]) -> Entry:
         """Say *body*, and with it what asking the mind took so far.
 
-        A seal carries none of it: tokens and seconds would tell how long what it hides is. What opens it does.
+        A seal carries none of it: tokens and seconds would tell how long what it hides is. They are in its box, so that
+        what opens it can carry them, whichever process that is.
         """
         costs = [] if body["kind"] == "seal" else self._purse.unsaid
-        said = await self._speaker.say(body, total(costs).cost() or None)
+        opened = self._opening if body["kind"] == "reveal" else []
+        said = await self._speaker.say(body, total([*costs, *opened]).cost() or None)
         if not self._speaker.is_disputed(said):
             self._purse.said(costs)
+            if body["kind"] == "seal":
+                self._sealing.pop(body["step"], None)
+            elif body["kind"] == "reveal":
+                self._purse.open()
         return said
 
     def _by_itself(self, duty: Duty) -> dict[str, Any] | None:
@@ -267,6 +279,8 @@ class Seat:
             own = open_box(self._identity, self._replica.name, duty.sealed_step, seal, box)
         except BadEntry as error:
             return _excuse(duty, str(error))
+        cost = (own.secret or {}).get("cost")
+        self._opening = [] if cost is None else [cost]
         return {"kind": "reveal", "step": duty.step, "nonce": own.nonce, "content": own.content}
 
     def _round(self, sealed_step: str) -> SealedRound[Any]:
@@ -334,7 +348,13 @@ class Seat:
 
     async def _asked(self, duty: Duty) -> dict[str, Any]:
         answer = await self._mind.ask(duty.act, self._time_left(duty), duty)
-        return compose(duty, answer, self._replica.room, self._identity, self._mandate)
+        took = self._purse.unsaid
+        cost = total(took).cost()
+        body = compose(duty, answer, self._replica.room, self._identity, self._mandate, cost)
+        if body["kind"] == "seal":
+            self._sealing[body["step"]] = took
+            self._purse.seal(took)
+        return body
 
     def _time_left(self, duty: Duty) -> float:
         assert duty.deadline is not None

@@ -84,7 +84,7 @@ def _chosen(id_: str, waiting: list[str], answered: dict[str, str]) -> str:
 
 async def _each(directory: Path, waiting: list[tuple[Path, "ApprovalRequest"]]) -> None:
     """Show each request; at a terminal, also take the answer."""
-    from agents.forms import Left
+    from agents.human.forms import Left
     from swarm.approval import ask_for, give_answer, show_request
     from swarm.terminal import PlainScreen, TtyTerminal
 

@@ -7,8 +7,8 @@ import pytest
 from typed_person import Typed
 
 from agents.agent import NoAnswer, Proposed, Ratified, Scored
-from agents.forms import Draft, Form, Left, Wrong, in_words, number, one_of
-from agents.human import Human, _bounds, _score, _value
+from agents.human.forms import Draft, Form, Left, Wrong, in_words, number, one_of
+from agents.human.mind import Human, _bounds, _score, _value
 from protocols.accord.messages import Interpretation, Settlement
 from protocols.concord.messages import Issue, Option
 from protocols.duties import (

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from typed_person import Typed
 
-from agents.desk import _act
-from agents.forms import Wrong
-from agents.human import Human
+from agents.human.desk import _act
+from agents.human.forms import Wrong
+from agents.human.mind import Human
 from protocols.commitments.messages import (
     AcceptCommitment,
     CancelCommitment,

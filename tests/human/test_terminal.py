@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pty_site import Person
 
-from agents.human import Human
+from agents.human.mind import Human
 from protocols.concord.messages import Option
 from protocols.duties import OptionAsked, ScoreDuty
 from swarm.running import run

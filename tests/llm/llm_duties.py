@@ -6,7 +6,7 @@ from typing import Any
 from llm_server import Asked, Server
 
 from agents.agent import Costed, NoAnswer
-from agents.llm import Llm, LlmMind
+from agents.llm.mind import Llm, LlmMind
 from protocols.accord.messages import Interpretation
 from protocols.briefing import Briefing, SeatTaken
 from protocols.budget import Left

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from agents.prompts import WORDS
+from agents.llm.prompts import WORDS
 from swarm.scenario import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ import pytest
 from llm_duties import ISSUES, OPTIONS, asked_option, briefing, read_duty, score_duty
 
 from agents.agent import Performed, Proposed, Ratified
-from agents.questions import Question, Unusable, question
+from agents.llm.questions import Question, Unusable, question
 from protocols.accord.messages import Interpretation, Settlement, interpretation_id
 from protocols.briefing import OptionKnown, OwnAnswers
 from protocols.commitments.messages import (

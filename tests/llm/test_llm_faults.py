@@ -9,8 +9,8 @@ from llm_duties import OPTIONS, ask, asked_option, counts, failure, mind, read_d
 from llm_server import Server, serving
 
 from agents.agent import Costed, Scored
-from agents.completions import CUT_OFF, NO_KEY, CannotAsk, Failed
-from agents.llm import MOST_FAILURES, Llm, LlmMind, _wait_s
+from agents.llm.completions import CUT_OFF, NO_KEY, CannotAsk, Failed
+from agents.llm.mind import MOST_FAILURES, Llm, LlmMind, _wait_s
 from protocols.budget import Left
 
 SECRET = "sk-not-to-be-seen-1234567890"

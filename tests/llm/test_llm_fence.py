@@ -12,9 +12,9 @@ from llm_duties import ask, asked_option, briefing, mind, read_duty, score_duty,
 from llm_server import FENCE, Asked, Server, serving
 
 from agents.agent import Scored
-from agents.fence import NotRead, fenced, read_object
-from agents.llm import Llm
-from agents.prompts import INSTRUCTIONS, instructions
+from agents.llm.fence import NotRead, fenced, read_object
+from agents.llm.mind import Llm
+from agents.llm.prompts import INSTRUCTIONS, instructions
 from protocols.accord.messages import Interpretation
 from protocols.briefing import OptionKnown, SeatTaken
 from protocols.concord.messages import Issue, Option, option_id

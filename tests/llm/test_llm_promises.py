@@ -9,7 +9,7 @@ from llm_duties import briefing, counts, mind
 from llm_server import Asked, Server, serving
 
 from agents.agent import Costed, NoAnswer, Performed
-from agents.llm import LlmMind
+from agents.llm.mind import LlmMind
 from protocols.budget import Left
 from protocols.commitments.messages import CommitmentTerms, ReportEvent
 from protocols.duties import PerformDuty, ReportAsked

@@ -74,7 +74,7 @@ def test_minds_that_hang_are_excused_in_time() -> None:
 def test_a_mind_is_asked_again_after_one_that_blocked_its_thread() -> None:
     """Protects the later steps: one call that never returns costs that step and not the room."""
     cat = custom("cat", "Strange", at="interpret", how="blocks_though_async")
-    result = run(room(member("ann"), cat, seconds=2, **ACCORD), memory=True)
+    result = run(room(member("ann"), cat, seconds=4, **ACCORD), memory=True)
     RELEASED.set()
     RELEASED.clear()
     assert result.outcome == "agreed"

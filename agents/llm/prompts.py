@@ -1,14 +1,14 @@
 """What a language model is told in words of ours: its instructions, and what each act asks.
 
 Nothing here holds a word of another member. The instructions hold what the model's owner wrote for it; what stands
-between the lines of the fence (`agents.fence`) is said to be data, whatever it claims to be.
+between the lines of the fence (`agents.llm.fence`) is said to be data, whatever it claims to be.
 """
 
 import json
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from agents.fence import fenced
+from agents.llm.fence import fenced
 
 INSTRUCTIONS = """\
 You are the mind of one member of a room in which independent members settle a question as equals, and make promises to

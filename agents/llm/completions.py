@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from agents.fence import NotRead, as_object, read_object
+from agents.llm.fence import NotRead, as_object, read_object
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from pydantic import ValidationError
 
-from agents.forms import LATER, NO, YES, Screen, Terminal, Wrong
+from agents.human.forms import LATER, NO, YES, Screen, Terminal, Wrong
 from protocols.commitments.messages import (
     AcceptCommitment,
     CancelCommitment,

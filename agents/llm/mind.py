@@ -1,8 +1,8 @@
 """A mind that is a language model (``agent: llm``), of any provider that pydantic-ai knows or any compatible server.
 
 One question a duty, with nothing remembered from the duty before: the briefing holds what the room has said. The
-answer is typed (`agents.llm_forms`); one that is not of its form goes back to the model with what was wrong, a bounded
-number of times. What other members wrote reaches the model as fenced data only (`agents.fence`).
+answer is typed (`agents.llm.forms`); one that is not of its form goes back to the model with what was wrong, a bounded
+number of times. What other members wrote reaches the model as fenced data only (`agents.llm.fence`).
 
 What can go wrong is told apart by code, never by words. A model that refuses or excuses itself is excused, at once and
 with its reason. A request that failed for the time being is sent again, after the time that the server asks for or ever
@@ -23,10 +23,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from agents.agent import Agent, Costed, NoAnswer, Performed, Proposed, Ratified, Scored, Watch
-from agents.completions import EXCUSE, CannotAsk, Completions, Failed, Reply, look_for
-from agents.fence import LONGEST_QUOTE, NotRead
-from agents.prompts import INSTRUCTIONS, WORDS, instructions, request
-from agents.questions import Question, Unusable, concern, own_readings, question
+from agents.llm.completions import EXCUSE, CannotAsk, Completions, Failed, Reply, look_for
+from agents.llm.fence import LONGEST_QUOTE, NotRead
+from agents.llm.prompts import INSTRUCTIONS, WORDS, instructions, request
+from agents.llm.questions import Question, Unusable, concern, own_readings, question
 from agents.script import Score, as_text
 from protocols.accord.messages import Interpretation, Readings, Settlement
 from protocols.budget import Used

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from agents.agent import Performed, Proposed, Ratified, Scored
-from agents.handles import Handles, Problem, checked
+from agents.llm.handles import Handles, Problem, checked
 from protocols.accord.messages import Interpretation, Judgement, Readings, Settlement, Verdict
 from protocols.commitments.conditions import parse
 from protocols.commitments.messages import (

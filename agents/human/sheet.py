@@ -5,7 +5,7 @@ Everything here is read off the duty. What members wrote goes to the screen as d
 
 from collections.abc import Iterable, Mapping
 
-from agents.forms import Screen, in_words
+from agents.human.forms import Screen, in_words
 from protocols.accord.messages import Bound, Interpretation
 from protocols.briefing import Briefing, OptionKnown
 from protocols.commitments.messages import CommitmentTerms

@@ -1,8 +1,8 @@
 """A member whose mind is a person: asked at a terminal, with all that is needed to judge.
 
 Nothing is sent that the person has not seen whole and confirmed. A question can be left and is asked again when the
-person comes back, as long as its step is open; what was entered is kept for as long. `agents.sheet` has what is shown,
-`agents.forms` how entries are taken, and `agents.desk` acting on promises.
+person comes back, as long as its step is open; what was entered is kept for as long. `agents.human.sheet` has what is shown,
+`agents.human.forms` how entries are taken, and `agents.human.desk` acting on promises.
 """
 
 import asyncio
@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from agents import sheet
 from agents.agent import (
     Agent,
     NoAnswer,
@@ -24,8 +23,9 @@ from agents.agent import (
     judgement_by_bounds,
     verdict_by_bounds,
 )
-from agents.desk import Desk
-from agents.forms import (
+from agents.human import sheet
+from agents.human.desk import Desk
+from agents.human.forms import (
     NO,
     YES,
     Draft,

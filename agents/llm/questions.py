@@ -10,8 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents.handles import Handles, Problem, problems_of
-from agents.llm_forms import (
+from agents.llm.forms import (
     ImproveForm,
     InterpretForm,
     PerformForm,
@@ -23,7 +22,8 @@ from agents.llm_forms import (
     SettleForm,
     Table,
 )
-from agents.prompts import WORDS
+from agents.llm.handles import Handles, Problem, problems_of
+from agents.llm.prompts import WORDS
 from protocols.accord.messages import Readings, interpretation_id
 from protocols.commitments.conditions import parse
 from protocols.commitments.lifecycle import OPEN

@@ -257,12 +257,20 @@ def test_a_reconnection_wakes_whoever_follows(run, tmp_path):
     run(scenario())
 
 
+def _stopped(pid: int) -> bool:
+    """Tell whether every thread of the process stands still: the signal reaches them one after another."""
+    states = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return set(states) == {"T"}
+
+
 def test_a_paused_server_is_in_doubt_and_the_same_call_settles_it(run, tmp_path):
     async def scenario():
         async with Broker() as broker, await JetStreamLog.connect(broker.url) as log:
             one = await log.append("room", "A", b"1", expected_last=0)
             os.kill(broker.pid, signal.SIGSTOP)
             try:
+                while not _stopped(broker.pid):
+                    await asyncio.sleep(0.01)
                 with pytest.raises(Unavailable):
                     await log.append("room", "A", b"2", expected_last=one, timeout_s=0.3)
                 with pytest.raises(Unavailable):

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from swarm.cli.app import app
 from swarm.running import run
 from swarm.scenario import read_scenario
 
@@ -44,6 +45,13 @@ def test_every_example_named_exists_and_every_example_is_named() -> None:
     assert named == {f"examples/{path.name}" for path in (ROOT / "examples").glob("*.yaml")}
     for name in named:
         read_scenario(ROOT / name)
+
+
+def test_every_verb_is_named() -> None:
+    """Protects the list of verbs: what the command line can do, the README says."""
+    listed = README.partition("## All verbs")[2].partition("\n\nFrom Python")[0]
+    verbs = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    assert set(re.findall(r"`([a-z-]+)`", listed)) == verbs
 
 
 def test_every_link_leads_somewhere() -> None:

@@ -1,11 +1,11 @@
-# make demo | test | test-long | lint | bench. Each makes .venv first; nothing else need be prepared.
+# make demo | test | test-long | lint | bench | media | screenshots. Each makes .venv first; nothing else need be prepared.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-test
 
-.PHONY: demo test test-long lint bench clean
+.PHONY: demo test test-long lint bench media screenshots clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -19,8 +19,7 @@ $(TEST_STAMP): $(BIN)/python pyproject.toml
 	@touch $(RUN_STAMP) $@
 
 demo: $(RUN_STAMP)
-	@mkdir -p build
-	$(BIN)/swarm run examples/renewal.yaml --ledger build/renewal.jsonl --roster build/renewal.roster.yaml
+	$(BIN)/swarm demo --dir build
 
 test: $(TEST_STAMP)
 	$(BIN)/python -m pytest -m "not long"
@@ -39,6 +38,14 @@ bench: $(TEST_STAMP)
 	$(BIN)/python bench/negotiation.py
 	$(BIN)/python bench/tracker.py
 	$(BIN)/python bench/audit.py
+
+# The README's pictures and the audit it prints, from one run of the demo; the report's needs Debian's chromium.
+media: $(TEST_STAMP)
+	$(BIN)/python docs/media/make.py
+
+# The report on every example, as pages and as pictures under build/; needs Debian's chromium.
+screenshots: $(TEST_STAMP)
+	$(BIN)/python tests/report/screenshots.py build/screenshots
 
 clean:
 	rm -rf $(VENV) build

@@ -14,12 +14,13 @@ from typing import Any, Literal
 
 from protocols.instants import SECOND, Instant
 from swarm.clock import utc_now
-from swarm.errors import BadInput, Denied, SwarmError, Unavailable
+from swarm.errors import BadInput, Denied, LogFull, SwarmError, Unavailable, WrongLast
 from swarm.identity import Identity
 from swarm.log import subjects as names
 from swarm.log.connection import Connection
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.port import MAX_MESSAGE_BYTES
+from swarm.log.servers import split_servers
 from swarm.log.streams import differences, stream_settings
 from swarm.log.tls import trusted
 
@@ -29,6 +30,12 @@ OLDEST_SERVER = (2, 11)
 LOW_STORAGE = 10
 """Per cent of the store: less than this left is worth a warning."""
 LOW_DISK_BYTES = 512 * 1024 * 1024
+CONNECT_S = 5.0
+EACH_SERVER_S = 3.0
+"""How long each of several servers may take to greet."""
+NO_LEADER = "more than half of the cluster's servers must be there: start the others, or wait for them to agree"
+PROBED_ROOM = "swarm-doctor"
+"""No room has this name."""
 CLOCK_S = 5
 """A difference of clocks beyond this is worth a warning: rooms dispute entries beyond their skew, usually 60 s."""
 
@@ -62,13 +69,17 @@ async def examine(
         checks.append(_directory(directory))
     try:
         tls = trusted(tls_ca)
-        connection = await Connection.open(server, identity=identity, name="swarm-doctor", tls=tls, timeout_s=timeout_s)
+        patience_s = min(timeout_s, CONNECT_S)
+        connection = await Connection.open(
+            server, identity=identity, name="swarm-doctor", tls=tls, timeout_s=patience_s
+        )
     except SwarmError as error:
         advice = "start the server, or check the URL and the network between"
         if isinstance(error, Denied):
             advice = "let this key in: swarm broker --secure --member KEY, or give --key the key that the server knows"
         return [*checks, Check("server", "problem", str(error), advice)]
     try:
+        checks += await _servers(split_servers(server), identity, tls, timeout_s)
         checks += _server(connection.server_info, identity)
         checks += await _streams(connection, timeout_s)
         checks += await _storage(connection, timeout_s)
@@ -106,6 +117,26 @@ def _directory(directory: Path) -> Check:
     return Check(name, "ok", f"{directory} can be written, {free // 2**20} MiB are left")
 
 
+async def _servers(urls: list[str], identity: Identity | None, tls: Any, timeout_s: float) -> list[Check]:
+    """Look whether each of several servers is there; one that is away is no problem yet, the next one may be."""
+
+    async def why_not(url: str) -> str | None:
+        try:
+            patience_s = min(timeout_s, EACH_SERVER_S)
+            await (await Connection.open(url, identity=identity, tls=tls, timeout_s=patience_s)).close()
+        except SwarmError as error:
+            return str(error)
+        return None
+
+    if len(urls) == 1:
+        return []
+    away = [why for why in await asyncio.gather(*(why_not(url) for url in urls)) if why is not None]
+    if not away:
+        return [Check("servers", "ok", f"all {len(urls)} servers answer")]
+    text = f"{len(urls) - len(away)} of {len(urls)} servers answer; {'; '.join(away)}"
+    return [Check("servers", "warning", text, "start the others again: more than half of a cluster must be there")]
+
+
 def _server(info: dict[str, Any], identity: Identity | None) -> list[Check]:
     version = str(info.get("version", ""))
     found = re.match(r"(\d+)\.(\d+)", version)
@@ -137,7 +168,7 @@ def _server(info: dict[str, Any], identity: Identity | None) -> list[Check]:
 
 async def _streams(connection: Connection, timeout_s: float) -> list[Check]:
     """Look at the two streams; a member of a secure server may not, and that is as it should be."""
-    checks = []
+    checks, clustered = [], bool(connection.server_info.get("cluster"))
     for wanted in stream_settings():
         name = wanted["name"]
         try:
@@ -147,9 +178,13 @@ async def _streams(connection: Connection, timeout_s: float) -> list[Check]:
             return [Check("permissions", "ok", text)]
         except Unavailable as error:
             text = f"no JetStream answers: {error}"
+            if clustered:
+                return [Check("jetstream", "problem", text, NO_LEADER)]
             return [
                 Check("jetstream", "problem", text, "start the server with JetStream: swarm broker, or nats-server -js")
             ]
+        if answer.get("error", {}).get("code") == 503:
+            return [Check("jetstream", "problem", f"{answer['error'].get('description')}", NO_LEADER)]
         if "error" in answer:
             text = f"the stream {name}: {answer['error'].get('description')}"
             checks.append(
@@ -161,12 +196,24 @@ async def _streams(connection: Connection, timeout_s: float) -> list[Check]:
             text = f"the stream {name} does not keep what was said: {'; '.join(differing)}"
             checks.append(Check(name, "problem", text, "change it, or use another server"))
         else:
-            replicas = answer["config"].get("num_replicas", 1)
-            checks.append(Check(name, "ok", f"the stream {name} keeps what was said, {replicas} replica(s)"))
-    if any(check.level == "ok" for check in checks):
+            checks.append(_replicas(name, answer, clustered))
+    if any(check.level != "problem" for check in checks):
         text = "this key may manage streams; on a server with strangers a member should not"
         checks.append(Check("permissions", "warning", text, "swarm broker --secure, or swarm broker --print-config"))
     return checks
+
+
+def _replicas(name: str, answer: dict[str, Any], clustered: bool) -> Check:
+    """Look at how many servers hold a stream with the right settings, and whether they are all there."""
+    replicas, held = answer["config"].get("num_replicas", 1), answer.get("cluster", {})
+    kept = f"the stream {name} keeps what was said, {replicas} replica(s)"
+    if clustered and replicas == 1:
+        advice = "before the first room: swarm broker --make-streams URL --replicas 3; later nats stream edit"
+        return Check(name, "warning", f"{kept}: with the one server that holds it, everything is gone", advice)
+    behind = [str(each.get("name")) for each in held.get("replicas", ()) if each.get("offline") or not each["current"]]
+    if behind:
+        return Check(name, "warning", f"{kept}, of which {', '.join(behind)} is away or behind", "look at that server")
+    return Check(name, "ok", kept)
 
 
 async def _storage(connection: Connection, timeout_s: float) -> list[Check]:
@@ -184,7 +231,8 @@ async def _storage(connection: Connection, timeout_s: float) -> list[Check]:
     limits, used = info.get("limits", {}), info.get("storage", 0)
     most = limits.get("max_storage", -1)
     if most <= 0:
-        return [Check("storage", "ok", f"{used:,} bytes are used; this account has no limit of its own"), sync]
+        text = f"{used:,} bytes are used; how much this server may store cannot be seen from a client"
+        return [Check("storage", "unknown", text, "max_file_store in its configuration: a full store refuses"), sync]
     left = max(0, 100 - used * 100 // most)
     text = f"{used:,} of {most:,} bytes are used, {left} % left"
     if left < LOW_STORAGE:
@@ -198,17 +246,18 @@ async def _storage(connection: Connection, timeout_s: float) -> list[Check]:
 async def _reading(
     server: str, identity: Identity | None, tls: Any, timeout_s: float, clock: Callable[[], Instant]
 ) -> list[Check]:
-    """Read as a peer does, and compare clocks by the latest record of one's own, if it is recent."""
+    """Read and write as a peer does, and compare clocks by the latest record of one's own, if it is recent."""
     author = identity.public if identity is not None else "nobody"
     try:
         async with await JetStreamLog.connect(
             server, identity=identity, name="swarm-doctor", tls=tls, timeout_s=timeout_s
         ) as log:
             rooms = await log.rooms(author, timeout_s=timeout_s)
+            writing = await _writing(log, author, timeout_s)
     except SwarmError as error:
         advice = "the server must let this key read by direct get on " + names.direct_get(names.ROOMS)
         return [Check("reading", "problem", str(error), advice)]
-    checks = [Check("reading", "ok", f"rooms can be read; this key has spoken in {len(rooms)}")]
+    checks = [Check("reading", "ok", f"rooms can be read; this key has spoken in {len(rooms)}"), writing]
     newest = max((stored.stored for stored in rooms.values()), default=None)
     if newest is not None and newest > clock() + CLOCK_S * SECOND:
         ahead = (newest - clock()) // SECOND
@@ -219,6 +268,19 @@ async def _reading(
     )
     level: Level = "ok" if newest else "unknown"
     return [*checks, Check("clock", level, text, "" if newest else "swarm status ROOM shows each member's clock")]
+
+
+async def _writing(log: JetStreamLog, author: str, timeout_s: float) -> Check:
+    """Offer the log a record that it must refuse, since it follows on nothing: what else it says tells."""
+    try:
+        await log.append(PROBED_ROOM, author, b"{}", expected_last=2**53 - 1, timeout_s=timeout_s)
+    except WrongLast:
+        return Check("writing", "ok", "the log takes what this key says, if there is room for it")
+    except LogFull as error:
+        return Check("writing", "problem", str(error), "enlarge the store: max_file_store")
+    except SwarmError as error:
+        return Check("writing", "problem", str(error), "the server must let this key publish on its own subjects")
+    return Check("writing", "problem", "the log takes what does not follow on what is there", "use another server")
 
 
 async def _ask(connection: Connection, subject: str, timeout_s: float) -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""What a finding or a state means, and of a commitment, a member or an item in a file: how it stands, and why.
+"""What a finding or a state means; of a ledger, why its room ended so; of a thing in a file, how it stands, and why.
 
-One word may name several things (a commitment called ``late``, and the finding); all of them are explained.
+One word may name several things (a commitment called ``late``, and the finding); all of them are explained. The reasons
+of a ledger are `swarm.reasons`, as the report shows them too.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
 from protocols.canonical import JSON
@@ -19,11 +21,15 @@ from protocols.findings import CODES, Finding
 from protocols.instants import show_instant
 from swarm.errors import BadInput
 from swarm.files import Document
+from swarm.ledger.file import LedgerReader
+from swarm.ledger.fold import Fold
+from swarm.log.port import Stored
+from swarm.reasons import Reason, find_options, of_commitment, of_member, reasons, why_not, would_have_changed
 from swarm.record import find_claim, record_of, record_of_claim
 from swarm.recorder import Item, Move
 from swarm.scalars import quote
 from swarm.text import fingerprint, visible
-from swarm.timeline import Source, Timeline, base_of, is_ledger, read_timeline, show
+from swarm.timeline import FAILED, Source, Timeline, base_of, is_ledger, read_timeline, show
 
 STATES: Final[Mapping[str, str]] = {
     "none": "It was written down and never created: nobody has promised anything.",
@@ -56,12 +62,13 @@ WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What one name means. ``kind`` is commitment, member, claim, item, finding, state or word.
+    """What one name means. ``kind`` is room, option, commitment, member, claim, item, finding, state or word.
 
     Of a commitment: its ``status``, the ``condition`` it was promised under, the items that made its state so
     (``because``), its ``life`` so far, what comes by itself (``ahead``) and what could change it (``could``). Else
     ``commitments`` and ``findings`` are those in the file that the name is about, and ``record`` says how a member
-    scored and moved, or where a claim comes from.
+    scored and moved, or where a claim comes from. In a ledger ``reasons`` say why, and ``changes`` what single change
+    would have made another option win.
     """
 
     kind: str
@@ -78,6 +85,8 @@ class Explanation:
     commitments: tuple[tuple[str, Status], ...] = ()
     findings: tuple[Finding, ...] = ()
     record: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    changes: tuple[Reason, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the explanation for people, a line each; the texts of members are made visible."""
@@ -85,6 +94,8 @@ class Explanation:
         lines = [head, f"  {visible(self.meaning)}"]
         if self.key is not None:
             lines.append(f"  speaks with the key {fingerprint(self.key)}")
+        lines += [f"  why  {reason.cited()}" for reason in self.reasons]
+        lines += [f"  change  {reason.cited()}" for reason in self.changes]
         if self.status is not None:
             lines += self._status_lines(self.status)
         elif self.kind == "item":
@@ -149,6 +160,10 @@ class Explanation:
             found["life"] = [move.plain() for move in self.life]
         if self.record:
             found["record"] = list(self.record)
+        if self.reasons:
+            found["reasons"] = [reason.plain() for reason in self.reasons]
+        if self.changes:
+            found["changes"] = [reason.plain() for reason in self.changes]
         if self.kind not in ("commitment", "word"):
             found["commitments"] = {name: status.state for name, status in self.commitments}
         found["findings"] = [
@@ -157,44 +172,92 @@ class Explanation:
         return found
 
 
-def explain(name: str, source: Source | None = None, *, as_of: str | None = None) -> list[Explanation]:
+def explain(name: str | None, source: Source | None = None, *, as_of: str | None = None) -> list[Explanation]:
     """Explain a finding's code, a state or a word of ours; with *source*, also what it is about there.
 
     In a history or a ledger, *name* may be a commitment, an instance, a member, or the number of a line or record; in
-    a ledger also a claim, by its id or as ``member:label``.
-    Raises `BadInput` for a name that means nothing, saying what is near it.
+    a ledger also an option, by its title or id, and a claim, by its id or as ``member:label``. Without a name the
+    ledger's room is explained. Raises `BadInput` for a name that means nothing, saying what is near it.
     """
-    timeline, summary = (None, {}) if source is None else _read(source, as_of)
-    findings = list[Finding]()
-    if timeline is not None:
-        findings = [*timeline.findings, *(Finding(code, 0, "", text) for code, _, text in timeline.troubles)]
-    found = [*_in_file(name, timeline, findings, summary), *_of_language(name, timeline, findings)]
+    if source is None:
+        found = list(_of_language(name or "", None, ()))
+        if not found:
+            raise _unknown(name or "", None)
+        return found
+    file = _read(source, as_of)
+    if name is None:
+        return [_whole(file)]
+    found = [*_in_file(name, file), *_of_language(name, file.timeline, file.findings)]
     if not found:
-        raise _unknown(name, timeline, summary.get("patterns", {}))
+        raise _unknown(name, file)
     return found
 
 
-def _read(source: Source, as_of: str | None) -> tuple[Timeline, Mapping[str, Any]]:
-    """Return the timeline of *source*; of a ledger, with everything that its audit finds, and the audit's summary."""
+def is_word(name: str) -> bool:
+    """Tell whether *name* is a code, a state or another word of ours."""
+    return name in CODES or name in STATES or name in WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A history or a ledger that was read; of a ledger also its audit's summary, and its fold as far as it holds."""
+
+    timeline: Timeline
+    findings: Sequence[Finding]
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    fold: Fold | None = None
+
+    def names(self) -> Iterator[str]:
+        """Yield what may be asked about."""
+        yield from (*self.timeline.statuses, *self.timeline.parties, *self.summary.get("patterns", {}))
+        if self.fold is not None and self.fold.room.concord is not None:
+            yield from (c.option.title for c in self.fold.room.concord.candidates.values())
+
+
+def _read(source: Source, as_of: str | None) -> _File:
+    """Read *source*; of a ledger, everything that its audit finds and the audit's summary too."""
     if isinstance(source, Mapping | Document) or not is_ledger(source):
-        return read_timeline(source, as_of), {}
-    from swarm.auditing import audit
+        timeline, summary, fold = read_timeline(source, as_of), dict[str, Any](), None
+    else:
+        from swarm.auditing import audit
 
-    checked = audit(source, as_of=as_of)
-    timeline = read_timeline(source, as_of, records=checked.entries, verdict=checked.verdict)
-    timeline.keys = checked.members
-    timeline.findings = [Finding(f["code"], f["position"] or 0, f["who"], f["text"]) for f in checked.findings]
-    return timeline, checked.summary
+        checked = audit(source, as_of=as_of)
+        summary = checked.summary
+        timeline = read_timeline(source, as_of, records=checked.entries, verdict=checked.verdict)
+        timeline.keys = checked.members
+        timeline.findings = [Finding(f["code"], f["position"] or 0, f["who"], f["text"]) for f in checked.findings]
+        fold = _folded(Path(source), len(timeline.items))
+        if fold is not None and fold.room.tracker is not None and timeline.as_of is not None:
+            fold.room.tracker.advance(timeline.as_of)
+    findings = [*timeline.findings, *(Finding(code, 0, "", text) for code, _, text in timeline.troubles)]
+    return _File(timeline, findings, summary, fold)
 
 
-def _unknown(name: str, timeline: Timeline | None, members: Iterable[str]) -> BadInput:
+def _folded(path: Path, records: int) -> Fold | None:
+    """Fold the first *records* records, which were read before, and keep them: reasons tell entries in words."""
+    fold: Fold | None = None
+    if records:
+        reader = LedgerReader(path)
+        for claimed in reader:
+            stored = Stored(claimed.position, claimed.stored, claimed.author, claimed.payload)
+            if fold is None:
+                fold = Fold.open(stored, reader.room)
+            else:
+                fold.add(stored)
+            if claimed.position >= records:
+                break
+    return fold
+
+
+def _unknown(name: str, file: _File | None) -> BadInput:
     known = [*CODES, *STATES, *WORDS]
     place = ""
-    if timeline is not None:
-        known += [*timeline.statuses, *timeline.parties, *members]
-        place = f", nor a commitment, a member or an item of {timeline.source}"
+    if file is not None:
+        known += file.names()
+        options = ", an option" if file.fold is not None else ""
+        place = f", nor a commitment, a member{options} or an item of {file.timeline.source}"
     near = get_close_matches(name, dict.fromkeys(known), n=3)
-    hint = f"; near it: {', '.join(near)}" if near else "; swarm explain CODE, or swarm explain ID FILE"
+    hint = f"; near it: {', '.join(near)}" if near else "; swarm explain CODE, or swarm explain FILE ID"
     return BadInput(f"{quote(name)} is no code of a finding and no state{place}{hint}")
 
 
@@ -205,15 +268,30 @@ def _shown(item: Item) -> str:
 # -- in a file -----------------------------------------------------------------------------------------------------
 
 
-def _in_file(
-    name: str, timeline: Timeline | None, findings: Sequence[Finding], summary: Mapping[str, Any]
-) -> Iterator[Explanation]:
-    if timeline is None:
-        return
+def _whole(file: _File) -> Explanation:
+    """Explain the whole of a ledger: how it ended, why, and what would have changed it. Of a history, list it."""
+    timeline, fold = file.timeline, file.fold
+    statuses = tuple((n, s) for n, s in timeline.statuses.items() if not timeline.is_template(n))
+    if fold is None:
+        what = "The opening does not hold." if timeline.is_ledger else "A history of promises: name one to explain it."
+        return Explanation("file", timeline.source, what, commitments=statuses)
+    name, intent = fold.room.setting.room, fold.room.setting.opening.intent
+    why, record = tuple(reasons(fold)), tuple[str, ...]()
+    if timeline.verdict == FAILED:
+        record = (f"this ledger FAILED its audit; all of this is read from its first {len(timeline.items)} records",)
+    changes = tuple(would_have_changed(fold))
+    return Explanation("room", name, intent, commitments=statuses, record=record, reasons=why, changes=changes)
+
+
+def _in_file(name: str, file: _File) -> Iterator[Explanation]:
+    timeline, summary, findings = file.timeline, file.summary, file.findings
+    if file.fold is not None and file.fold.room.concord is not None:
+        for option in find_options(file.fold.room.concord, name):
+            yield _option(option, file.fold)
     if name in timeline.statuses:
-        yield _commitment(name, timeline, findings)
+        yield _commitment(name, timeline, findings, file.fold)
     if name in timeline.parties or name in summary.get("patterns", {}):
-        yield _member(name, timeline, findings, record_of(name, summary))
+        yield _member(name, timeline, findings, record_of(name, summary), file.fold)
     claim = find_claim(name, summary)
     if claim is not None:
         meaning = f"{claim['by']} says, as {claim['source']}: {claim['text']}"
@@ -222,7 +300,18 @@ def _in_file(
         yield _item(int(name), timeline, findings)
 
 
-def _commitment(name: str, timeline: Timeline, findings: Sequence[Finding]) -> Explanation:
+def _option(identifier: str, fold: Fold) -> Explanation:
+    concord = fold.room.concord
+    assert concord is not None
+    option = concord.candidates[identifier].option
+    offer = ", ".join(f"{issue} {value}" for issue, value in option.offer.items())
+    meaning = f"An option: {offer}." if offer else "An option."
+    stands = identifier == concord.standing
+    why, changes = tuple(why_not(fold, identifier)), tuple(would_have_changed(fold)) if stands else ()
+    return Explanation("option", option.title, meaning, reasons=why, changes=changes)
+
+
+def _commitment(name: str, timeline: Timeline, findings: Sequence[Finding], fold: Fold | None) -> Explanation:
     status, terms = timeline.statuses[name], timeline.terms_of(name)
     condition = f"then {terms.consequent}"
     if terms.antecedent is not None:
@@ -242,10 +331,13 @@ def _commitment(name: str, timeline: Timeline, findings: Sequence[Finding]) -> E
         ahead=timeline.ahead().get(name),
         could=tuple(_could(name, timeline)),
         findings=tuple(about),
+        reasons=() if fold is None else tuple(of_commitment(fold, name, entries=False)),
     )
 
 
-def _member(name: str, timeline: Timeline, findings: Sequence[Finding], record: tuple[str, ...]) -> Explanation:
+def _member(
+    name: str, timeline: Timeline, findings: Sequence[Finding], record: tuple[str, ...], fold: Fold | None
+) -> Explanation:
     of = {n: s for n, s in timeline.statuses.items() if name in (s.debtor, s.creditor, *s.answerable)}
     still = [timeline.statuses[n] for n in timeline.open()]
     owes = sum(s.debtor == name for s in still)
@@ -254,7 +346,8 @@ def _member(name: str, timeline: Timeline, findings: Sequence[Finding], record: 
     meaning = f"A party: debtor of {owes} open commitments, creditor of {owed}; has broken {broken}."
     about = tuple(finding for finding in findings if finding.who == name)
     key, of_it = timeline.keys.get(name), tuple(of.items())
-    return Explanation("member", name, meaning, key=key, commitments=of_it, findings=about, record=record)
+    why = () if fold is None else tuple(of_member(fold, name))
+    return Explanation("member", name, meaning, key=key, commitments=of_it, findings=about, record=record, reasons=why)
 
 
 def _item(number: int, timeline: Timeline, findings: Sequence[Finding]) -> Explanation:

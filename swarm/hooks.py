@@ -1,19 +1,23 @@
 """Hooks: commands of the owner's that are told when something in a room wants attention.
 
 A hook is a command without a shell; it gets one JSON object on its standard input and nothing else. It may take a
-while, fail or be missing: what it watches goes on, with a line in the log. Each thing is told once.
+while, fail or be missing: what it watches goes on, with a line in the log. Each thing is told once by one process; one
+that starts again tells again what is still so.
 """
 
 import asyncio
 import contextlib
 import json
 import logging
+import shutil
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Self
 
 from pydantic import Field, StringConstraints
 
 from protocols.message import Message
+from swarm.errors import BadInput
 from swarm.text import visible
 
 _log = logging.getLogger(__name__)
@@ -32,11 +36,24 @@ class On(Message):
     violated: Command | None = None
     ended: Command | None = None
 
+    def beside(self, folder: Path) -> Self:
+        """Return the same with programs such as ``./remind.sh`` looked for in *folder*; raise `BadInput` for none."""
+        found = {}
+        for kind, command in self:
+            if command is not None:
+                program = str(folder / command[0]) if "/" in command[0] else command[0]
+                if shutil.which(program) is None:
+                    raise BadInput(f"on.{kind}: no program {command[0]!r} that can be run")
+                found[kind] = [program, *command[1:]]
+        return self.model_copy(update=found)
+
 
 class Hooks:
     """Tells the commands of *on*. `close` waits for those still running, and ends them after their time."""
 
     def __init__(self, on: On) -> None:
+        self.wanted = on != On()
+        """Whether anybody is told of anything."""
         self._commands: dict[str, Sequence[str] | None] = {
             "waiting": on.waiting,
             "violated": on.violated,
@@ -56,6 +73,10 @@ class Hooks:
         if status["over"]:
             outcome = {"outcome": status["outcome"], "reason": status["reason"]}
             self._tell("ended", (), status, outcome)
+
+    def forget(self, room: str) -> None:
+        """Let go of what was told of *room*: nothing more will be."""
+        self._told = {told for told in self._told if told[1] != room}
 
     def _tell(self, kind: str, which: tuple[str, ...], status: Mapping[str, Any], what: Mapping[str, Any]) -> None:
         command = self._commands[kind]
@@ -90,10 +111,10 @@ class Hooks:
             if process.returncode:
                 _log.warning("hook %s: %s ended with code %d", kind, visible(command[0]), process.returncode)
 
-    async def close(self) -> None:
-        """Wait for the hooks that are running."""
+    async def close(self, wait_s: float = HOOK_S) -> None:
+        """Wait *wait_s* seconds for the hooks that are running, then end them."""
         if self._running:
-            await asyncio.wait(set(self._running), timeout=HOOK_S)
+            await asyncio.wait(set(self._running), timeout=wait_s)
         for task in set(self._running):
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

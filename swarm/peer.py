@@ -116,6 +116,8 @@ def open_room(
             raise document.error(("members", place), f"{member.name} has no key: a room for peers elsewhere needs all")
         if not is_public_key(member.key):
             raise document.error(("members", place, "key"), f"{member.key} is no public key: a character is wrong")
+        if member.key in keys.values():
+            raise document.error(("members", place, "key"), f"{member.key} sits there already: nobody has two seats")
         keys[member.name] = member.key
     if identity.public not in keys.values():
         raise document.error(("members",), f"the opener is one of the members, and none has the key {identity.public}")

@@ -99,7 +99,8 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 
 def _agent_schema() -> dict[str, Any]:
-    """Return the schema of an agent file: one member without its name, and what it accepts."""
+    """Return the schema of an agent file: one member without its name, what it accepts, and whom it tells."""
+    from swarm.hooks import On
     from swarm.members import Accepts, Member
 
     schema: dict[str, Any] = _as_written(TypeAdapter(Member).json_schema(by_alias=True))
@@ -107,6 +108,7 @@ def _agent_schema() -> dict[str, Any]:
         if {"name", "agent"} <= model.get("properties", {}).keys():
             del model["properties"]["name"]
             model["properties"]["accepts"] = _as_written(Accepts.model_json_schema(by_alias=True))
+            model["properties"]["on"] = _as_written(On.model_json_schema(by_alias=True))
             model["required"] = [field for field in model["required"] if field != "name"]
     return schema
 

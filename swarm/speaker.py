@@ -18,13 +18,15 @@ from protocols.instants import SECOND, Duration, Instant
 from swarm.entry import Entry, is_signed, parse_entry, sign_entry
 from swarm.errors import BadEntry, SwarmError, TooLarge, Unavailable, WrongLast
 from swarm.identity import Identity
-from swarm.log.port import Stored
+from swarm.log.port import RolledBack, Stored
 from swarm.outbox import Outbox
 from swarm.replica import Replica
 
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.05, 2.0
 STEP: Duration = SECOND
 """By how much a clock must differ from the time that has passed to have been set, or stopped with its machine."""
+LAG_S = 10.0
+"""How long a server may lag behind what this key has said before it is taken to have forgotten that."""
 BELIEVED_S = 30.0
 """How long a clock of the log's that is beyond the room's skew is gone by."""
 
@@ -75,18 +77,33 @@ class Speaker:
     async def recover(self) -> None:
         """Send again what was kept and has not come back: the same bytes, so that nothing is said twice.
 
-        What was kept for another room, or is behind the log, is of no more use. Raises as `say` does.
+        What was kept for another room, or is behind the log, is of no more use. Raises as `say` does, and `RolledBack`
+        where the log holds less of this key's than was signed: going on would sign other entries with the same numbers.
         """
         kept = self._outbox.kept()
         if kept is None:
             return
         entry = parse_entry(kept)
+        if entry.room == self._replica.name and entry.author == self.identity.public:
+            await self._caught_up(entry)
         if entry.id in self.said[entry.n - 1 : entry.n]:
             self._known = max(self._known, entry.n)
         follows = entry.n == len(self.said) + 1 and entry.prev == (self.said[-1] if self.said else None)
         if follows and entry.room == self._replica.name and entry.author == self.identity.public:
             with suppress(TooLarge):  # Then it was refused before, and something else will be said.
                 await self._publish(entry)
+
+    async def _caught_up(self, kept: Entry) -> None:
+        """Wait a moment for what was signed before *kept*: the server that answered may lag; raise `RolledBack`."""
+        give_up = asyncio.get_running_loop().time() + min(self._patience_s, LAG_S)
+        while len(self.said) < kept.n - 1:
+            if asyncio.get_running_loop().time() > give_up:
+                raise RolledBack(
+                    f"log_rolled_back: {kept.n - 1} entries of this key stood here before its last one, "
+                    f"now the log holds {len(self.said)}"
+                )
+            await asyncio.sleep(FIRST_BACKOFF_S)
+            await self._patiently(self._replica.refresh, give_up)
 
     def alone(self) -> None:
         """Raise `SecondProcess` if the log holds an answer to a step under this key that this process did not give.

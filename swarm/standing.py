@@ -26,6 +26,7 @@ from swarm.clock import utc_now
 from swarm.entry import parse_entry
 from swarm.errors import BadEntry, BadInput, SwarmError, Unavailable
 from swarm.files import load
+from swarm.hooks import Hooks
 from swarm.identity import Identity, is_public_key
 from swarm.inviting import Invitation, is_room_name, read_invitations
 from swarm.log.port import Log, Stored
@@ -34,6 +35,7 @@ from swarm.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.replica import Replica
 from swarm.seat import Seat
 from swarm.speaker import Speaker
+from swarm.status import status_of
 from swarm.tasks import end
 from swarm.text import visible
 
@@ -54,6 +56,8 @@ READ_S = 30.0
 """How long reading a room up to now may take."""
 PARTING_S = 10.0
 """How long, once told to stop, to wait for what was sent to come back."""
+WAITING_S = 2
+"""How long an answer of this member's must have been waited for before its owner is told: minds may be quick."""
 MOST_ROOMS = 256
 """Rooms at once; invitations beyond wait for one of them to end."""
 REMEMBERED = 10_000
@@ -173,11 +177,13 @@ class _Declining(Agent):
 def read_agent_file(path: str | os.PathLike[str]) -> AgentFile:
     """Return the agent file at *path*, ready for minds to be made of it; raise `BadInput` if none can be.
 
-    What belongs to the mind, a class or a command of the user's, is looked for from the file's own folder on.
+    What belongs to the mind, a class or a command of the user's, and the commands that are told of its rooms are
+    looked for from the file's own folder on.
     """
-    file = read_agent(load(path))
+    file, beside = read_agent(load(path)), Path(path).resolve().parent
+    file = file.model_copy(update={"on": file.on.beside(beside)})
     if "folder" in type(file.member).model_fields:
-        folder = Path(path).resolve().parent / (getattr(file.member, "folder", None) or "")
+        folder = beside / (getattr(file.member, "folder", None) or "")
         file = file.model_copy(update={"member": file.member.model_copy(update={"folder": str(folder)})})
     make_agent(agent_config(file.member))
     return file
@@ -206,7 +212,8 @@ class StandingPeer:
 
     *seen* is called with each room that this key has a seat in, read up to now, before it sits down there; with *keep*
     its records stay at hand. *minds* makes the mind for a room and the member's name in it, in place of the file's.
-    *person* says where people are asked (`swarm.approval.people_for`).
+    *person* says where people are asked (`swarm.approval.people_for`). The commands that *file* names are told of what
+    its rooms want of this member, of promises that broke or hang, and of each end.
     """
 
     def __init__(
@@ -237,6 +244,7 @@ class StandingPeer:
         self._keep = keep
         self._minds = minds
         self._person = dict(person or {})
+        self._hooks = Hooks(file.on)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._seated: set[str] = set()
         self._leaving: dict[str, asyncio.Future[str]] = {}
@@ -276,6 +284,7 @@ class StandingPeer:
             self._stop.set()
             await end({following, stopped})
             await self._leave()
+            await self._hooks.close(PARTING_S)
 
     async def _leave(self) -> None:
         """End all rooms: those where it sits once nothing is in flight, the others at once."""
@@ -368,6 +377,7 @@ class StandingPeer:
             _log.exception("%s: this peer stops there, by a fault of its own", room)
         finally:
             self._seated.discard(room)
+            self._hooks.forget(room)
             del self._tasks[room]
             self._done[room] = None
             if len(self._done) > REMEMBERED:
@@ -377,16 +387,24 @@ class StandingPeer:
         replica = await self._read(room, opener)
         self._seen(replica)
         if replica.room.over:
+            if self._hooks.wanted and gate.kept() is not None:
+                self._tell_hooks(replica)  # It ended while this peer was away.
             self._kept.forget(room, opener)
             return
-        while not replica.room.over and not self._stop.is_set():
-            because = await self._sit_down(replica, gate)
-            if because is not None and not self._stop.is_set():
-                speaker = Speaker(self._identity, replica, gate, utc_now, patience_s=READ_S)
-                await speaker.recover()
-                await speaker.say(Leave(because=because).plain())
+        telling = asyncio.create_task(self._tell_owner(replica))
+        try:
+            while not replica.room.over and not self._stop.is_set():
+                because = await self._sit_down(replica, gate)
+                if because is not None and not self._stop.is_set():
+                    speaker = Speaker(self._identity, replica, gate, utc_now, patience_s=READ_S)
+                    await speaker.recover()
+                    await speaker.say(Leave(because=because).plain())
+        finally:
+            await end({telling})
         if replica.room.over:
             self._kept.forget(room, opener)
+            if self._hooks.wanted:
+                self._tell_hooks(replica)
             self._finish(replica.room)
 
     async def _sit_down(self, replica: Replica, gate: _Gate) -> str | None:
@@ -453,6 +471,23 @@ class StandingPeer:
             if done & tasks:
                 return
         _log.warning("%s: what was said last has not come back; it is sent again after a restart", replica.name)
+
+    async def _tell_owner(self, replica: Replica) -> None:
+        """Tell the owner's commands what comes up in the replica's room, until cancelled."""
+        while self._hooks.wanted:
+            version = replica.version
+            young = self._tell_hooks(replica)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WAITING_S if young else None):
+                    await replica.changed(version)
+
+    def _tell_hooks(self, replica: Replica) -> bool:
+        """Tell what is to be told now; return whether something may become so though nothing more is said."""
+        stands, me = status_of(replica.fold, utc_now()), replica.fold.names[self._identity.public]
+        own = [awaited for awaited in stands["waiting"] if awaited["member"] == me]
+        due = [awaited for awaited in own if awaited["seconds"] >= WAITING_S]
+        self._hooks.tell_of({**stands, "waiting": due})
+        return len(due) < len(own)
 
     def _finish(self, room: Room) -> None:
         assert room.ending is not None

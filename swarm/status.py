@@ -24,7 +24,7 @@ STALE_S = 60
 class Life:
     """What the log shows of one member's process: its last entry, how far it had read, and how its clock differs.
 
-    ``clock_s`` is the store time less the author's own clock at its last entry, in whole milliseconds of a second.
+    ``clock_ms`` is the store time less the author's own clock at its last entry, in milliseconds.
     """
 
     key: str

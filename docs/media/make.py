@@ -26,7 +26,7 @@ DEMO = ["swarm", "demo", "--pace", "1"]
 AUDIT = ["swarm", "audit", "swarm-demo/renewal.jsonl", "--roster", "swarm-demo/renewal.roster.yaml"]
 WIDTH = 128
 """Columns, for the demo's longest line."""
-SIZE = {"width": 1180, "height": 1250}
+SIZE = {"width": 1180, "height": 1500}
 AUDIT_BLOCK = re.compile(r"```\n\$ swarm audit swarm-demo.*?```", re.DOTALL)
 
 # Rich's own format fetches a font; this one takes what the reader's machine has.

@@ -8,11 +8,12 @@ from typing import NoReturn
 
 import typer
 
-from swarm.cli import audit, broker, check, decide, explain, export, keys, mcp, peer, run, say, status, track
+from swarm.cli import audit, broker, check, decide, demo, explain, export, keys, mcp, peer, run, say, status, track
 from swarm.cli.approve import approve_command
 from swarm.cli.check_agent import check_agent_command
 from swarm.cli.open import open_command
 from swarm.cli.output import print_json
+from swarm.cli.report import report_command
 from swarm.errors import BadInput, SwarmError
 from swarm.text import visible
 
@@ -29,11 +30,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("demo")(demo.demo_command)
 app.command("run")(run.run_command)
 app.command("audit")(audit.audit_command)
 app.command("decide")(decide.decide_command)
 app.command("track")(track.track_command)
 app.command("explain")(explain.explain_command)
+app.command("report")(report_command)
 app.command("broker")(broker.broker_command)
 app.command("export")(export.export_command)
 app.command("open")(open_command)

@@ -14,6 +14,7 @@ from swarm.errors import BadInput
 from swarm.identity import Identity
 
 if TYPE_CHECKING:
+    from swarm.broker import Broker
     from swarm.log.tls import ServerTls
 
 
@@ -37,6 +38,13 @@ def broker_command(
         str | None, typer.Option(metavar="URL", help="Make the streams on that server, or check them; start nothing.")
     ] = None,
     key: Annotated[Path | None, typer.Option(help="With --make-streams: the key file that logs in.")] = None,
+    replicas: Annotated[
+        int | None, typer.Option(help="With --make-streams: how many servers of a cluster hold each.", min=1, max=5)
+    ] = None,
+    sync: Annotated[
+        str | None, typer.Option(metavar="INTERVAL", help="Write to the disk this often: always, 1s, 2m (the default).")
+    ] = None,
+    store_mib: Annotated[int | None, typer.Option(help="How much the store may hold; 1024 if left out.", min=1)] = None,
 ) -> int:
     """Run the embedded NATS server on 127.0.0.1 until interrupted; or prepare another one.
 
@@ -45,13 +53,15 @@ def broker_command(
 
     Exit codes: 0 stopped or done, 2 bad input, 3 the server ended, cannot be reached or is not trusted.
     """
-    starts = (directory, port, tls_cert, tls_key)
+    starts = (directory, port, tls_cert, tls_key, sync, store_mib)
     if member and not (secure or print_config):
         raise BadInput("--member goes with --secure or --print-config")
     if setup is not None and not print_config:
         raise BadInput("--setup goes with --print-config")
     if key is not None and make_streams is None:
         raise BadInput("--key goes with --make-streams")
+    if replicas is not None and make_streams is None:
+        raise BadInput("--replicas goes with --make-streams")
     if print_config:
         if not member or make_streams is not None or any(given is not None for given in starts):
             raise BadInput("--print-config takes the --member keys that may log in, and --setup; nothing else")
@@ -61,12 +71,22 @@ def broker_command(
         return 0
     if make_streams is not None:
         if secure or any(given is not None for given in starts):
-            raise BadInput("--make-streams takes --key and --tls-ca; nothing else")
-        return _make_streams(make_streams, key, tls_ca)
+            raise BadInput("--make-streams takes --key, --replicas and --tls-ca; nothing else")
+        return _make_streams(make_streams, key, tls_ca, replicas or 1)
     if secure and not member:
         raise BadInput("--secure needs the --member keys that may log in")
     tls = _tls(tls_cert, tls_key, tls_ca)
-    return asyncio.run(_serve(directory, port, list(member) if secure and member else None, tls))
+    from swarm.broker import DEFAULT_STORE_BYTES, Broker
+
+    broker = Broker(
+        directory,
+        port=port,
+        members=list(member) if secure and member else None,
+        store_limit_bytes=DEFAULT_STORE_BYTES if store_mib is None else store_mib * 2**20,
+        sync=sync,
+        tls=tls,
+    )
+    return asyncio.run(_serve(broker))
 
 
 def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> "ServerTls | None":
@@ -79,7 +99,7 @@ def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> 
     return ServerTls(certificate, key, authority)
 
 
-def _make_streams(url: str, key: Path | None, tls_ca: Path | None) -> int:
+def _make_streams(url: str, key: Path | None, tls_ca: Path | None, replicas: int) -> int:
     from swarm.log.streams import ensure_streams
     from swarm.log.subjects import INVITES, ROOMS
     from swarm.log.tls import trusted
@@ -87,20 +107,18 @@ def _make_streams(url: str, key: Path | None, tls_ca: Path | None) -> int:
 
     check_server(url)
     identity = None if key is None else Identity.load(key)
-    asyncio.run(ensure_streams(url, identity=identity, tls=trusted(tls_ca)))
+    asyncio.run(ensure_streams(url, identity=identity, replicas=replicas, tls=trusted(tls_ca)))
     print(f"{url}: the streams {ROOMS} and {INVITES} are there, as they should be")
     return 0
 
 
-async def _serve(directory: Path | None, port: int | None, members: list[str] | None, tls: "ServerTls | None") -> int:
-    from swarm.broker import Broker
-
+async def _serve(starting: "Broker") -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
-    async with Broker(directory, port=port, members=members, tls=tls) as broker:
+    async with starting as broker:
         print(broker.url, flush=True)
         print("Ctrl-C stops it", file=sys.stderr)
         ended = asyncio.create_task(broker.wait())

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import signal
 from collections.abc import Coroutine
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swarm.cli.logs import LogForm, LogOption, log_to_stderr
 from swarm.cli.server import TlsCa
 from swarm.errors import BadInput
 from swarm.identity import Identity
@@ -42,6 +42,7 @@ def mcp_command(
     discovery: Annotated[
         bool, typer.Option("--discovery/--no-discovery", help="Answer NATS service discovery (on an open server).")
     ] = True,
+    log: LogOption = LogForm.TEXT,
 ) -> int:
     """Take part as an MCP client: its model answers, this process signs. Stdin and stdout speak the protocol.
 
@@ -67,7 +68,7 @@ def mcp_command(
     accepted_openers(file, accept or ())
     identity = Identity.load(key)
     approver = _approver(file, None if directory is None else directory / identity.public)
-    _log_to_stderr()
+    log_to_stderr(log)
     with Rooms.at(directory, identity) as rooms:
         asyncio.run(_serve(file, identity, server, tls, rooms, accept or [], approver, discovery))
     return 0
@@ -126,11 +127,3 @@ async def _serve(
     found = Discovery(server, key=identity.public, kind="mcp")
     async with found if discovery and tls is None else contextlib.nullcontext():
         await serve(file, identity, connect, rooms, accept=accept, stop=stop, approver=approver)
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    logger = logging.getLogger("swarm")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from swarm.cli.logs import LogForm, LogOption, log_to_stderr
 from swarm.cli.server import TlsCa
 from swarm.identity import Identity
 from swarm.text import visible
@@ -30,7 +31,9 @@ def peer_command(
     agent: Annotated[Path, typer.Argument(help="The agent file: a member without a name.", show_default=False)],
     *,
     key: Annotated[Path, typer.Option(help="The peer's key file.")],
-    server: Annotated[str, typer.Option(help="The NATS server that holds the rooms.")],
+    server: Annotated[
+        str, typer.Option(help="The NATS server that holds the rooms, or several of one cluster: a,b,c.")
+    ],
     tls_ca: TlsCa = None,
     accept: Annotated[list[str] | None, typer.Option(help="Join this key's rooms too, besides the file's.")] = None,
     directory: Annotated[
@@ -40,6 +43,7 @@ def peer_command(
     discovery: Annotated[
         bool, typer.Option("--discovery/--no-discovery", help="Answer NATS service discovery (on an open server).")
     ] = True,
+    log: LogOption = LogForm.TEXT,
 ) -> int:
     """Stand by, and join the rooms that accepted openers invite this key to.
 
@@ -61,7 +65,7 @@ def peer_command(
     accepted_openers(file, accept or ())
     identity = Identity.load(key)
     person = people_for([file.member], None if directory is None else directory / identity.public)
-    _log_to_stderr()
+    log_to_stderr(log)
     results = sys.stdout
     # What a mind prints is no result.
     with Rooms.at(directory, identity) as rooms, contextlib.redirect_stdout(sys.stderr):
@@ -127,11 +131,3 @@ async def _stand(
         # It speaks over a connection of its own, which knows nothing of whom to trust.
         async with found if discovery and tls is None else contextlib.nullcontext():
             await peer.run()
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    logger = logging.getLogger("swarm")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)

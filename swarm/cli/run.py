@@ -31,7 +31,7 @@ def run_command(
     from swarm.running import run
 
     view = RunView(console(stderr=as_json), console(stderr=True), quiet=as_json)
-    shown = _Shown()
+    shown = Shown()
     result = run(
         scenario,
         ledger=ledger,
@@ -45,13 +45,13 @@ def run_command(
     return result.exit_code
 
 
-class _Shown:
+class Shown:
     """Shows a run for as long as somebody reads: a closed pipe ends neither the run nor what is written of it."""
 
     def __init__(self) -> None:
         self._gone = False
 
-    def show(self, print_it: Callable[[], None]) -> None:
+    def show(self, print_it: Callable[[], object]) -> None:
         """Print, unless the reader has gone."""
         if self._gone:
             return

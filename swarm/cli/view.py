@@ -1,5 +1,6 @@
 """What a viewer of a run sees: meaning, choice, agreement and promises, each as soon as it is settled."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
@@ -34,12 +35,18 @@ STATE_STYLES = {"satisfied": "green", "violated": "bold red", "unconfirmed": "ye
 
 
 class RunView:
-    """Prints a run as it unfolds: what is settled on *out*, who has answered which step on *progress*."""
+    """Prints a run as it unfolds: what is settled on *out*, who has answered which step on *progress*.
 
-    def __init__(self, out: Console, progress: Console, *, quiet: bool = False) -> None:
+    *beat* is called before each thing that is told by itself: a section, an improvement, a promise.
+    """
+
+    def __init__(
+        self, out: Console, progress: Console, *, quiet: bool = False, beat: Callable[[], None] = lambda: None
+    ) -> None:
         self._out = out
         self._progress = progress
         self._quiet = quiet
+        self._beat = beat
         self._stage = 0
         self._step = ""
         self._answered = ""
@@ -65,16 +72,20 @@ class RunView:
         accord, concord = room.accord, room.concord
         if self._stage == 1 and (concord is not None or room.ending is not None):
             if accord is not None:
+                self._beat()
                 self._meaning(room, accord)
             self._stage = 2
         if self._stage == 2 and concord is not None and concord.first_selection is not None:
+            self._beat()
             self._choice(room, concord)
             self._stage = 3
         if concord is not None and self._stage >= 3:
             for each in concord.tries[self._tries :]:
+                self._beat()
                 self._try(room, concord, each)
             self._tries = len(concord.tries)
         if room.ending is not None and self._stage < 4:
+            self._beat()
             self._ending(room)
             self._stage = 4
         if room.tracker is not None and room.ending is not None:
@@ -262,6 +273,7 @@ class RunView:
         assert room.promises is not None
         statuses, operated = room.promises.tracker.statuses(), room.promises.operated
         if statuses and not self._promises_shown:
+            self._beat()
             self._line()
             self._line("PROMISES", "bold")
             self._promises_shown = True
@@ -274,6 +286,7 @@ class RunView:
                 rows.append((status.since, name, status))
         for since, name, status in sorted(rows, key=lambda row: (row[0], row[1])):
             when = _date(since) if room.calendar.agreed_at is not None else show_instant(since)[11:19]
+            self._beat()
             parties = f"{visible(status.debtor)} → {visible(status.creditor)}"
             word = STATE_WORDS[status.state]
             why = [o.because for o in operated.get(status.debtor, ()) if o.commitment == name and o.do == "cancel"]
@@ -286,6 +299,7 @@ class RunView:
 
     def finish(self, result: RunResult, roster: Path | None) -> None:
         """Print how it all ended, and how to check it."""
+        self._beat()
         if result.fold is not None and result.fold.room.tracker is not None:
             self._tally(result.fold.room)
         if result.outcome == "abandoned":

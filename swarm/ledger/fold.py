@@ -7,9 +7,10 @@ passes reaches the rules as an event with the log's time.
 from dataclasses import dataclass, field
 
 from protocols.bodies import parse_body
+from protocols.commitments.messages import ReportEvent
 from protocols.event import Event
 from protocols.findings import Finding
-from protocols.instants import SECOND, format_instant
+from protocols.instants import SECOND, Instant, format_instant
 from protocols.machine import Refused
 from protocols.messages import RoomOpen, room_name
 from protocols.room import Room
@@ -26,7 +27,11 @@ LONGEST_REASON = 400
 
 @dataclass(slots=True)
 class Fold:
-    """One room, folded up to ``chain.position``. ``names`` gives each key its member's name."""
+    """One room, folded up to ``chain.position``. ``names`` gives each key its member's name.
+
+    ``latest`` holds each author's last record that is a valid entry, ``reports`` where each report stands: its position
+    and when it was stored, by its entry's id.
+    """
 
     chain: Chain
     room: Room
@@ -34,6 +39,8 @@ class Fold:
     last: Record
     records: list[Record] = field(default_factory=list)
     keep: bool = True
+    latest: dict[str, Record] = field(default_factory=dict)
+    reports: dict[str, tuple[int, Instant]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, stored: Stored, room: str, *, keep: bool = True) -> "Fold":
@@ -57,7 +64,8 @@ class Fold:
             state = Room.open(event, stored.author)
         except Refused as refused:
             raise BadEntry(refused.code, refused.why) from None
-        return cls(chain, state, names, link.record, [link.record] if keep else [], keep)
+        kept, latest = [link.record] if keep else [], {link.record.author: link.record}
+        return cls(chain, state, names, link.record, kept, keep, latest)
 
     def add(self, stored: Stored) -> list[Finding] | None:
         """Fold the next record and return what is noteworthy; None if it is not of this room."""
@@ -67,6 +75,8 @@ class Fold:
         self.last = link.record
         if self.keep:
             self.records.append(link.record)
+        if link.record.entry is not None:
+            self.latest[link.record.author] = link.record
         name = self.names[link.record.author]
         if not link.counts:
             self.room.position = link.record.position
@@ -81,6 +91,8 @@ class Fold:
                 link = Link(link.record, link.at, True, "bad_body", why)
             else:
                 position = link.record.position
+                if isinstance(body, ReportEvent):
+                    self.reports[entry.id] = position, link.record.stored
                 return self.room.apply(Event(position, link.at, name, entry.id, entry.seen_count, body, entry.cost))
         self.room.position = link.record.position
         before = len(self.room.findings)

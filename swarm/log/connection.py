@@ -30,6 +30,7 @@ from nats.aio.transport import TcpTransport
 
 from swarm.errors import BadInput, Denied, SwarmError, TooLarge, Unavailable, Untrusted, WireError
 from swarm.identity import Identity
+from swarm.log.servers import split_servers
 from swarm.log.subjects import inbox_prefix
 from swarm.log.tls import NO_TLS, refusal
 
@@ -135,6 +136,9 @@ class _Client(Client):
             await self._process_op_err(nats.errors.Error(f"nats: {err_msg}"))
 
     async def _attempt_reconnect(self) -> None:
+        if self._current_server is not None:
+            # Of several servers the one just lost is tried last: it may take connections and answer nothing.
+            self._current_server.reconnects += 1
         while not self.is_closed:
             self._owner.lost()
             self.drop()
@@ -172,7 +176,7 @@ class _Client(Client):
     async def send(self, command: bytes) -> None:
         """Write *command* at once, not in the flusher's next turn; waits only while the socket is full."""
         transport: Any = self._transport
-        if transport is None or not self.is_connected:
+        if transport is None or not self.is_connected or transport._io_writer.is_closing():
             raise Unavailable("the connection to the server is lost")
         try:
             transport.write(command)
@@ -214,13 +218,14 @@ class Connection:
     ) -> "Connection":
         """Connect to one of *servers*, trying until *timeout_s* seconds have passed.
 
-        With *tls*, or an URL that begins with ``tls``, nothing is ever sent in the clear. Raises `Denied` as soon as a
-        server refuses this key, `Untrusted` as soon as one is not trusted, `Unavailable` if none answers, `BadInput`
-        for an URL that is none.
+        They are servers of one cluster, as URLs or as one text with commas between them; when one is lost, another is
+        tried. With *tls*, or an URL that begins with ``tls``, nothing is ever sent in the clear. Raises `Denied` as
+        soon as a server refuses this key, `Untrusted` as soon as one is not trusted, `Unavailable` if none answers,
+        `BadInput` for an URL that is none.
         """
         self = cls(identity)
         try:
-            await self._connect([servers] if isinstance(servers, str) else list(servers), name, tls, timeout_s)
+            await self._connect(split_servers(servers), name, tls, timeout_s)
         except BaseException:
             await self.close()
             raise
@@ -291,7 +296,7 @@ class Connection:
     # What the client reports. None of these may raise: nats-py would stop reading or reconnecting.
 
     async def _on_error(self, error: Exception) -> None:
-        self._last_error = f"({error})"
+        self._last_error = f"({str(error) or type(error).__name__})"
         if self._refused is not None and not self._refused.done():
             why = self._why_refused(error)
             if why is not None:

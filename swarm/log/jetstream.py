@@ -214,7 +214,7 @@ def _acknowledged_sequence(data: bytes) -> int:
     if number in _WRONG_LAST:
         raise WrongLast(text)
     if number in _FULL:
-        raise LogFull(text)
+        raise LogFull(f"the log is full: {text}")
     if number in _TOO_LARGE:
         raise TooLarge(text)
     if code >= 500:

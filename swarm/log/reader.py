@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from operator import attrgetter
 from typing import Generic, NamedTuple, TypeVar
 
@@ -97,8 +97,7 @@ class Reader:
 
     async def read(self, room: str, asked: Asked, newest: int, deadline: float) -> Cut:
         """Return a cut of *room*; *newest* is the highest sequence that a wake-up in it has named, 0 for none."""
-        key = (room, tuple(asked), tuple(author.after for author in asked.values()))
-        seen = self._cuts.get(key) or 0
+        seen = self._cuts.get(_cut_key(room, asked, [author.after for author in asked.values()])) or 0
         found: list[dg.Record] = []
         upper = seen
         if seen < newest <= seen + TAIL_RECORDS and seen:
@@ -180,7 +179,7 @@ class Reader:
                 lasts[record.subject] = record.sequence
         if any(last < asked[subject].floor for subject, last in lasts.items()):
             raise Again("a replica answers that does not hold this client's last record yet")
-        self._cuts[room, tuple(asked), tuple(lasts.values())] = upper
+        self._cuts[_cut_key(room, asked, lasts.values())] = upper
         return Cut(records, upper)
 
     async def _lasts(self, subjects: list[str], deadline: float) -> tuple[dict[str, dg.Record], int]:
@@ -245,6 +244,11 @@ class Reader:
             raise
         except Unavailable as error:
             raise Again(str(error)) from None
+
+
+def _cut_key(room: str, asked: Asked, lasts: Iterable[int]) -> tuple[str, tuple[str, ...], tuple[int, ...]]:
+    """Name a cut by the authors' keys, which a reader has once; their subjects are new texts each time."""
+    return room, tuple(author.key for author in asked.values()), tuple(lasts)
 
 
 def _stored(record: dg.Record, author: str) -> Stored:

@@ -7,8 +7,10 @@ import pytest
 
 from protocols.commitments.lifecycle import State
 from protocols.findings import CODES
+from swarm.cli.explain import told_apart
 from swarm.errors import BadInput
 from swarm.explain import STATES, Explanation, explain
+from swarm.running import run
 from tests.auditing.hostile import TEXTS, history, named
 
 LEDGERS = Path(__file__).resolve().parents[1] / "ledgers"
@@ -123,3 +125,81 @@ def test_a_value_cannot_pass_for_what_somebody_else_said() -> None:
     (found,) = (e for e in explain("1", source) if e.kind == "item")
     said = found.because[0].said
     assert said.count('note = "1) bob confirms the report 1, because \\"so"') == 1
+
+
+# -- a ledger as a whole, an option, a member ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def deal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ledger of a room that chose: two members, three options, one improvement."""
+    ledger = tmp_path_factory.mktemp("explain") / "deal.jsonl"
+    run(Path(__file__).resolve().parents[2] / "examples" / "printer.yaml", memory=True, ledger=ledger)
+    return ledger
+
+
+def test_a_ledger_alone_says_why_and_what_would_have_changed_it(deal: Path) -> None:
+    """Protects `swarm explain LEDGER`: reasons and changes of the room itself, with places that are in the ledger."""
+    (found,) = explain(None, deal)
+    assert found.kind == "room" and found.name.startswith("printer-")
+    assert "“A laser with one year of service” was agreed: all 2 members signed it." in found.reasons[0].text
+    assert any("Had buyer scored “A laser without service” 70 or more" in change.text for change in found.changes)
+    many = len(deal.read_text("utf-8").splitlines()) - 2
+    assert all(0 < p <= many for reason in (*found.reasons, *found.changes) for p in reason.positions)
+    assert any(line.startswith("  why  ") and line.endswith("]") for line in found.lines())
+    plain = found.plain()
+    assert plain["reasons"] == [reason.plain() for reason in found.reasons]
+    assert {"delivery", "payment"} <= {name for name, _ in found.commitments}
+
+
+def test_an_option_and_a_member_are_explained_with_why_not(deal: Path) -> None:
+    """Protects "why not mine": the option by its title, and beside a member's promises what became of its options."""
+    option = one("Keep the old printer", deal)
+    assert option.kind == "option" and any("Nobody objects to" in reason.text for reason in option.reasons)
+    chosen = one("A laser with one year of service", deal)
+    assert chosen.changes and chosen.reasons == explain(None, deal)[0].reasons
+    member = one("buyer", deal)
+    assert any("Without the ballot of buyer" in reason.text for reason in member.reasons)
+    with pytest.raises(BadInput, match="near it: Keep the old printer"):
+        explain("Keep the old printr", deal)
+
+
+def test_as_of_an_instant_the_room_is_explained_as_it_stood() -> None:
+    """Protects --as-of for the whole too: what became of a promise later has not happened."""
+    found = explain(None, GOOD, as_of="2027-01-20T00:00:00Z")[0]
+    assert dict((name, s.state) for name, s in found.commitments)["paper"] == "detached"
+    # After the deadline and before anybody spoke: the reasons know what the state knows.
+    (paper,) = explain("paper", GOOD, as_of="2027-02-01T12:00:00Z")
+    assert paper.status is not None and paper.status.state == "violated"
+    assert any(reason.text.startswith("It was broken.") for reason in paper.reasons)
+    assert dict((name, s.state) for name, s in explain(None, GOOD)[0].commitments)["paper"] == "violated"
+
+
+def test_a_ledger_that_failed_says_so_beside_its_reasons() -> None:
+    """Protects against leaning on a forged ledger: how far it was read stands in words."""
+    (found,) = explain(None, LEDGERS / "tampered.jsonl")
+    assert any("FAILED" in told for told in found.record)
+    assert not any("FAILED" in told for told in explain(None, GOOD)[0].record)
+
+
+def test_a_history_alone_lists_what_can_be_explained() -> None:
+    """Protects the other file: a history has no choice to explain, and says what it has."""
+    (found,) = explain(None, history("x"))
+    assert found.kind == "file" and found.commitments and not found.reasons
+
+
+def test_file_and_name_are_told_apart_by_what_exists(deal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects both spellings: LEDGER NAME and NAME FILE, even where a file is called like the thing."""
+    monkeypatch.chdir(deal.parent)
+    ledger = Path("deal.jsonl")
+    assert told_apart("deal.jsonl", None) == (None, ledger)
+    assert told_apart("deadlock", None) == ("deadlock", None)
+    assert told_apart("deal.jsonl", "buyer") == ("buyer", ledger)
+    assert told_apart("buyer", "deal.jsonl") == ("buyer", ledger)
+    Path("buyer").write_text("parties: []\n", "utf-8")
+    Path("deadlock").write_text("parties: []\n", "utf-8")
+    assert told_apart("deal.jsonl", "buyer") == ("buyer", ledger)
+    assert told_apart("buyer", "deal.jsonl") == ("buyer", ledger)
+    assert told_apart("deadlock", None) == ("deadlock", None)
+    # Neither is a file: the last is named in the complaint.
+    assert told_apart("water", "gone.yaml") == ("water", Path("gone.yaml"))

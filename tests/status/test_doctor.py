@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,13 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from small_rooms import go, member, room, swarm
 
 from protocols.instants import SECOND
 from swarm.broker import Broker
 from swarm.clock import utc_now
 from swarm.doctor import Check, examine
+from swarm.errors import LogFull
 from swarm.identity import Identity
+from swarm.log.jetstream import JetStreamLog
+from swarm.log.port import Stored
+from swarm.log.streams import ensure_streams
 from swarm.peer import open_room
 
 
@@ -86,8 +93,69 @@ def test_an_open_server_is_warned_of() -> None:
 
     found = levels(go(work()))
     assert found["login"] == found["permissions"] == "warning"
-    assert found["SWARM"] == found["SWARM_INVITES"] == found["storage"] == "ok"
+    assert found["SWARM"] == found["SWARM_INVITES"] == found["writing"] == "ok"
     assert "problem" not in found.values()
+
+
+def test_a_full_store_is_not_called_well() -> None:
+    """Protects who relies on the word: the server's own limit cannot be seen from a client, and that is said."""
+
+    async def work() -> list[Check]:
+        async with Broker(store_limit_bytes=2**20) as broker, await JetStreamLog.connect(broker.url) as log:
+            last = 0
+            with pytest.raises(LogFull):
+                while True:
+                    last = await log.append("full-" + "a" * 26, "UA", b"x" * 100_000, expected_last=last)
+            return await examine(broker.url)
+
+    storage = next(check for check in go(work()) if check.name == "storage")
+    assert storage.level == "unknown"
+    assert "max_file_store" in storage.advice
+
+
+def test_the_doctor_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Protects the log: looking whether this key may write writes nothing, however often."""
+    key = Identity.new()
+    key.save(tmp_path / "a.key")
+
+    async def work() -> dict[str, Stored]:
+        async with Broker(members=[key.public]) as broker:
+            for _ in range(2):
+                assert levels(await examine(broker.url, tmp_path / "a.key"))["writing"] == "ok"
+            async with await JetStreamLog.connect(broker.url, identity=key) as log:
+                return await log.rooms(key.public)
+
+    assert go(work()) == {}
+
+
+def test_a_key_that_may_only_read_is_told_so(tmp_path: Path) -> None:
+    """Protects a member whose permissions were written by hand: that it could say nothing is seen before a room is."""
+    key = Identity.new()
+    key.save(tmp_path / "a.key")
+    allowed = f'permissions: {{publish: {{allow: ["$JS.API.>"]}}, subscribe: {{allow: ["_INBOX_{key.public}.>"]}}}}'
+    config = f"authorization {{ users: [{{nkey: {key.public}, {allowed}}}] }}\n"
+    with bare_server(tmp_path, "-js", "-sd", str(tmp_path / "js"), config=config) as url:
+        go(ensure_streams(url, identity=key))
+        found = {check.name: check for check in go(examine(url, tmp_path / "a.key", timeout_s=3))}
+    assert found["reading"].level == "ok"
+    assert found["writing"].level == "problem"
+    assert "publish" in found["writing"].text
+
+
+def test_a_server_that_is_stopped_and_one_of_several_that_is_away(tmp_path: Path) -> None:
+    """Protects who looks for what is wrong: a server that only takes connections is named, and is not everything."""
+    with bare_server(tmp_path, "-js", "-sd", str(tmp_path / "js")) as url:
+        several = levels(go(examine(f"{url},nats://127.0.0.1:1", timeout_s=2)))
+        process = int(next(tmp_path.glob("nats-server_*.ports")).stem.removeprefix("nats-server_"))
+        os.kill(process, signal.SIGSTOP)
+        try:
+            stopped = go(examine(url, timeout_s=3))[-1]
+        finally:
+            os.kill(process, signal.SIGCONT)
+    assert several["servers"] == "warning"
+    assert "server" not in several
+    assert (stopped.name, stopped.level) == ("server", "problem")
+    assert "no answer within 3 s (" in stopped.text and "()" not in stopped.text
 
 
 def test_a_server_without_jetstream_is_a_problem_with_advice(tmp_path: Path) -> None:

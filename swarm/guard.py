@@ -18,7 +18,8 @@ import sys
 import time
 
 POLL_SECONDS = 0.2
-RELOAD_SIGNAL = signal.SIGHUP
+RELOAD_SIGNAL: int = getattr(signal, "SIGHUP", signal.SIGTERM)
+"""Windows has none, and never gets to send it: the broker refuses to start there."""
 
 
 def _die_with(guard: int) -> None:

@@ -42,6 +42,8 @@ PINGS_UNANSWERED = 2
 RECONNECT_FIRST_S = 0.02
 RECONNECT_MOST_S = 2.0
 CLOSE_SECONDS = 2.0
+LATE_S = 0.1
+"""How late a timer may fire before the silence that it ends is taken for this process's own."""
 _DENIED = re.compile(r"permissions violation for (?:publish|subscription) to \"([^\"]*)\"")
 
 Handler = Callable[[bytes, bytes, bytes], None]
@@ -102,6 +104,8 @@ class _Client(Client):
         self.handlers: dict[int, Handler] = {}
         self.encrypted = False
         """Whether nothing may be sent but over TLS."""
+        self.just_lost: str | None = None
+        """The address of the server that was lost, until another attempt has begun."""
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
         handler = self.handlers.get(sid)
@@ -136,9 +140,7 @@ class _Client(Client):
             await self._process_op_err(nats.errors.Error(f"nats: {err_msg}"))
 
     async def _attempt_reconnect(self) -> None:
-        if self._current_server is not None:
-            # Of several servers the one just lost is tried last: it may take connections and answer nothing.
-            self._current_server.reconnects += 1
+        self.just_lost = None if self._current_server is None else self._current_server.uri.netloc
         while not self.is_closed:
             self._owner.lost()
             self.drop()
@@ -264,7 +266,7 @@ class Connection:
                 allow_reconnect=True,
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=0.1,  # type: ignore[arg-type]  # seconds; fractions work
-                reconnect_to_server_handler=_next_server,
+                reconnect_to_server_handler=self._next_server,
                 connect_timeout=2,
                 ping_interval=PING_SECONDS,
                 max_outstanding_pings=PINGS_UNANSWERED,
@@ -278,6 +280,17 @@ class Connection:
             if "invalid" in str(error):
                 raise BadInput(f"{' '.join(servers)}: {error}") from None
             raise Unavailable(f"{' '.join(servers)}: {error}") from None
+
+    def _next_server(self, servers: list[Server], info: dict[str, Any]) -> tuple[Server, float]:
+        """Choose the server tried least, and a pause that grows with its failures; the library has no jitter itself.
+
+        Of several the one just lost is not the next: stopped, it takes connections and answers nothing.
+        """
+        lost, self._client.just_lost = self._client.just_lost, None
+        others = [server for server in servers if server.uri.netloc != lost] or servers
+        chosen = min(others, key=lambda server: (server.reconnects, random.random()))
+        pause_s = min(RECONNECT_MOST_S, RECONNECT_FIRST_S * 2 ** min(chosen.reconnects, 10))
+        return chosen, pause_s * (0.5 + random.random() / 2)
 
     @property
     def server_info(self) -> dict[str, Any]:
@@ -403,10 +416,13 @@ class Connection:
 
     @staticmethod
     async def _replies(call: _Call, quiet_s: float | None) -> None:
+        loop = asyncio.get_running_loop()
         while quiet_s is not None and not call.done.done():
-            before = len(call.replies)
+            before, began = len(call.replies), loop.time()
             await asyncio.wait({call.done}, timeout=quiet_s)
-            if len(call.replies) == before and not call.done.done():
+            silent = len(call.replies) == before and not call.done.done()
+            # A process that comes this late is busy itself, and has not looked yet at what has arrived.
+            if silent and loop.time() - began < quiet_s + LATE_S:
                 raise TimeoutError
         await call.done
 
@@ -480,10 +496,3 @@ async def _bounded(work: Coroutine[Any, Any, None]) -> None:
         await asyncio.wait(pending, timeout=CLOSE_SECONDS)
     if task.done() and not task.cancelled() and task.exception() is not None:
         _log.debug("closing failed: %r", task.exception())
-
-
-def _next_server(servers: list[Server], info: dict[str, Any]) -> tuple[Server, float]:
-    """Choose the server tried least, and a pause that grows with its failures; the library has no jitter itself."""
-    chosen = min(servers, key=lambda server: (server.reconnects, random.random()))
-    pause_s = min(RECONNECT_MOST_S, RECONNECT_FIRST_S * 2 ** min(chosen.reconnects, 10))
-    return chosen, pause_s * (0.5 + random.random() / 2)

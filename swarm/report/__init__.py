@@ -8,6 +8,7 @@ One self-contained file: no script, nothing fetched, the same bytes for the same
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from swarm.auditing import PathLike
@@ -39,5 +40,7 @@ def write_report(
         new.write_text(page, encoding="utf-8", newline="\n")
         new.replace(target)
     except OSError as error:
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
         raise BadInput(f"it cannot be written: {error.strerror}", source=str(target)) from None
     return reading

@@ -54,8 +54,8 @@ def headline(reading: Reading) -> Headline:
     verb, tone, sentence, lowest = _outcome(reading)
     if reading.audit.verdict == "failed" and reading.room is not None:
         first = count(reading.audit.entries, "entry", "entries")
-        form = f"this ledger failed its audit. Its first {first} say: {verb.lower()}, {sentence.form}"
-        verb, tone, sentence = "Not verified", "bad", say(form, *sentence.texts, at=sentence.at)
+        lowest = say(f"Its first {first} say: {verb.lower()}, {sentence.form}.", *sentence.texts, at=sentence.at)
+        verb, tone, sentence = "Not verified", "bad", say("this ledger failed its audit")
     return Headline(
         verb=verb,
         tone=tone,
@@ -71,7 +71,7 @@ def headline(reading: Reading) -> Headline:
 def _outcome(reading: Reading) -> tuple[str, str, Sentence, Sentence | None]:
     summary, room = reading.summary, reading.room
     if room is None:
-        return "Unreadable", "bad", say("the very opening of this ledger does not hold."), None
+        return "Unreadable", "bad", say("the very opening of this ledger does not hold"), None
     decision, outcome = summary["decision"], summary["outcome"]
     end = _end(reading)
     if decision is not None:
@@ -99,10 +99,13 @@ def _outcome(reading: Reading) -> tuple[str, str, Sentence, Sentence | None]:
         form, texts = reason_in_words(summary["reason"])
         return "Abandoned", "bad", say(form, *texts, at=end), None
     if outcome == "open":
-        choice = "no choice between options was on its agenda"
-        return "Ended", "plain", say(f"the room's agenda is done; {choice}.", at=end), None
+        told = say("its agenda is done", at=end)
+        kept = [state == "satisfied" for state in summary["commitments"].values()]
+        if kept:
+            told = say(f"{sum(kept):,} of {count(len(kept), 'promise')} kept", at=end)
+        return "Ended", "plain", told, say("No choice between options was on the agenda.")
     step = "" if room.step is None else room.step.id
-    return "Unfinished", "plain", say("the ledger stops while {} is still open.", step or "the room"), None
+    return "Unfinished", "plain", say("the ledger stops while {} is still open", step or "the room"), None
 
 
 def _end(reading: Reading) -> list[int]:

@@ -19,8 +19,9 @@ from swarm.report.choice import choice
 from swarm.report.cost import cost
 from swarm.report.findings import findings
 from swarm.report.headline import headline
+from swarm.report.lanes import icon
 from swarm.report.meaning import RELATIONS, meaning
-from swarm.report.promises import icon, promises
+from swarm.report.promises import promises
 from swarm.report.reading import Reading
 from swarm.report.sentences import Sentence
 from swarm.report.speech import speech

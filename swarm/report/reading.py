@@ -21,9 +21,6 @@ from swarm.log.port import Stored
 from swarm.timeline import Timeline, read_timeline
 from swarm.verdict import AuditResult
 
-MOST_IN_TIME = 200
-"""Commitments and instances whose life the report draws; of more it lists the states only."""
-
 
 @dataclass(frozen=True, slots=True)
 class Said:

@@ -154,7 +154,10 @@ def _told(room: Room, steps: Sequence[Step], rows: Sequence[StepRow]) -> Iterato
             f"{blanks(len(silent[:8]))}{' and others' if len(silent) > 8 else ''} {verb} silent at a step.", *silent[:8]
         )
     if late:
-        yield say(f"{count(late, 'answer')} came late, and counted for nothing.")
+        yield say(
+            f"{count(late, 'answer')} came late, and counted for nothing.",
+            at=[position for row in rows for position in row.late],
+        )
     if not silent and not late and rows:
         yield say("Every answer that was asked for came in time, or its author excused itself.")
     for member, because in room.left.items():

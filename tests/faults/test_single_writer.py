@@ -26,9 +26,12 @@ def stopped(site: Site) -> list[str]:
 def test_of_two_processes_one_stops_and_says_so(sites: Callable[..., Site], second: str) -> None:
     """Protects a member's chain: whoever started first, one of the two stops itself; the room agrees, unforked."""
     site = sites("ann", "bob")
-    ann, first = site.stand("ann", willing("tue")).stands(), site.stand("bob", willing()).stands()
+    ann, first = site.stand("ann", willing("tue")), site.stand("bob", willing())
     if second == "at once":
-        site.stand("bob", willing(), place="bob-too").stands()
+        site.stand("bob", willing(), place="bob-too")
+    for peer in site.peers.values():
+        peer.stands()
+    if second == "at once":
         opened = site.open(small("twice", "ann", "bob"))
     else:
         # Ann is away while the second one comes, so that it comes in the middle.

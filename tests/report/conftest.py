@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if CHROMIUM is not None:
         return
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
+        if item.path.parent == Path(__file__).parent and "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.skip(reason="there is no chromium here"))
             _left_out.append(item.nodeid)
 

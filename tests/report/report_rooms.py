@@ -173,7 +173,7 @@ class Play:
             "rejects": rejects,
             "reasons": {o: why for o, title in titles.items() if (why := self.reasons(name, title)) is not None},
         }
-        if step == "concord.ballot.1.seal":
+        if step == "concord.ballot.1.seal" and (name, "concord.option.seal") in self._contents:
             reserve = self.reserves(name)
             opened = {"nonce": nonce("reserve", name)} | ({} if reserve is None else {"reserve": reserve})
             content["reserve"] = opened

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 from report_outline import OUTLINES, outline
-from report_rooms import HOSTILE
+from report_rooms import HOSTILE, Play
 
+from protocols.canonical import canonical
 from swarm.cli.app import app
 from swarm.errors import BadInput
+from swarm.ledger.checkpoint import sign_checkpoint
 from swarm.report import checking, render, write_report
 from swarm.report.checking import ENTRY_COLUMNS
 from swarm.report.reading import read
@@ -189,6 +191,64 @@ def test_ten_thousand_entries_give_a_page_of_bounded_size(page_of):
     assert len(Markup(page.text).ids) < 5_000
 
 
+@pytest.mark.parametrize("name", ["good", "story"])
+def test_a_room_that_is_not_over_has_a_page(name, page_of, tmp_path):
+    """Cut anywhere, a ledger gives a page that says how far it goes and that it is not verified."""
+    lines = page_of(name).ledger.read_bytes().splitlines(keepends=True)
+    cut = tmp_path / "cut.jsonl"
+    for kept in range(2, len(lines), 1 if name == "good" else 9):
+        cut.write_bytes(b"".join(lines[:kept]))
+        text = render(read(cut))
+        assert "Not verified" in text and f">{kept - 1}</span>" in text
+
+
+def test_an_opening_that_does_not_hold_has_a_page(tmp_path):
+    """Where nothing can be replayed, that is what the page says; no section is made up."""
+    ledger = tmp_path / "bad.jsonl"
+    ledger.write_bytes((LEDGERS / "good.jsonl").read_bytes().replace(b"spring", b"sprung", 1))
+    text = render(read(ledger))
+    assert "the very opening of this ledger does not hold" in text and "Not verified: failed" in text
+    assert "sprung" not in text
+
+
+def test_every_way_a_room_ends_has_words(tmp_path):
+    """Silence, an excuse, a refusal, somebody who leaves, no valid option: each is told where it happened."""
+    endings = {
+        "declined": ("room.joining", {"kind": "room.decline", "because": "Not <b>this</b> way."}, "Abandoned:"),
+        "left": ("concord.ratify", {"kind": "room.leave", "because": "I go."}, "No agreement:"),
+        "excused": ("concord.option.seal", {"kind": "room.excuse", "because": "I am ill."}, "Agreed:"),
+    }
+    for name, (step, body, outcome) in endings.items():
+        play = Play(["ann", "bob"], {"intent": "Try.", "agenda": ["concord"], "rules": {"improvements": 0}})
+        play.play(until=step)
+        play.say("bob", body if name == "left" else {**body, "step": step})
+        ledger, roster = play.play().write(tmp_path, name)
+        text = render(read(ledger, roster))
+        assert outcome in text, name
+        assert body["because"].replace("<", "&lt;").replace(">", "&gt;") in text, name
+    silent = Play(["ann", "bob"], {"intent": "Try.", "agenda": ["concord"]}, silent=frozenset({"bob"}))
+    silent.play(until="room.joining")
+    ledger, roster = silent.play().write(tmp_path, "silent")
+    text = render(read(ledger, roster))
+    assert "Abandoned:" in text and "<bdi>bob</bdi> was silent" in text
+
+
+def test_receipts_are_held_against_the_ledger(tmp_path):
+    """A receipt that fits is shown with its head and in the command; one of a longer log makes the page say failed."""
+    play = Play(["ann", "bob"], {"intent": "Try.", "agenda": ["concord"], "rules": {"improvements": 0}}).play()
+    ledger, roster = play.write(tmp_path)
+    chain = play.fold.chain
+    receipt = tmp_path / "bob.receipt"
+    for count, verdict in ((chain.position, "verified"), (chain.position + 1, "failed")):
+        signed = sign_checkpoint(play.identities["bob"], room=chain.room, count=count, head=chain.head)
+        receipt.write_bytes(canonical(signed.plain()) + b"\n")
+        reading = read(ledger, roster, [receipt])
+        text = render(reading)
+        assert reading.audit.verdict == verdict and ("Not verified: failed" in text) == (verdict == "failed")
+        assert f"over {count} entries: <code>{chain.head}</code>" in text
+        assert "swarm audit play.jsonl --roster play.roster.yaml --receipt bob.receipt" in text
+
+
 def test_a_key_is_shown_with_its_fingerprint(page_of):
     """UI-04: who somebody is, is its key; names stand beside it."""
     page = page_of("hostile")
@@ -218,6 +278,7 @@ def test_the_page_is_not_written_over_what_it_reads(tmp_path):
     with pytest.raises(BadInput, match="cannot be read"):
         write_report(tmp_path / "no.jsonl", tmp_path / "x.html")
     assert ledger.read_bytes() == before and [each.name for each in tmp_path.iterdir()] == ["room.jsonl"]
+    assert not tmp_path.with_name(tmp_path.name + ".new").exists()
 
 
 @pytest.mark.parametrize(("name", "pinned", "code"), [("good", True, 0), ("good", False, 3), ("tampered", True, 1)])

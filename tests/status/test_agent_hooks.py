@@ -13,8 +13,9 @@ import pytest
 from small_rooms import go, room, start, swarm, until
 
 from agents import Agent
-from agents.agent import Ratified, Scored
-from protocols.duties import RatifyDuty, ScoreDuty
+from agents.agent import Proposed, Ratified, Scored
+from protocols.concord.messages import Option
+from protocols.duties import ProposeDuty, RatifyDuty, ScoreDuty
 from swarm.broker import Broker
 from swarm.cli.logs import LogForm, log_to_stderr
 from swarm.clock import utc_now
@@ -45,6 +46,9 @@ class Slow(Agent):
     def __init__(self, signs: threading.Event) -> None:
         self._signs = signs
 
+    async def propose(self, duty: ProposeDuty) -> Proposed:
+        return Proposed(Option(title=duty.member, offer={"day": "mon"}))
+
     async def score(self, duty: ScoreDuty) -> Scored:
         return Scored({asked.id: 70 for asked in duty.options})
 
@@ -68,12 +72,12 @@ def test_the_owner_is_told_of_what_its_own_member_owes_breaks_and_ends(
         logs = {name: MemoryLog(store) for name in keys}
         peers = {
             name: StandingPeer(
-                hooked if name == "bob" else read_agent(WILLING),
+                hooked if name == "bob" else read_agent({}),
                 key,
                 logs[name],
                 rooms=Rooms(),
                 accept=[keys["ann"].public],
-                minds=(lambda replica, name: Slow(signs)) if name == "bob" else None,
+                minds=lambda replica, name: Slow(signs),
             )
             for name, key in keys.items()
         }

@@ -83,7 +83,7 @@ def test_two_of_three_down_and_back(tmp_path: Path) -> None:
 @pytest.mark.timeout(600)
 def test_every_server_in_turn_is_killed_and_comes_back(tmp_path: Path) -> None:
     """Protects an upgrade server by server, done badly: each is killed once, and comes back before the next."""
-    four = Four(pause_s=0.5, step_seconds=120)
+    four = Four(pause_s=1, step_seconds=120)
     with three_servers() as cluster:
         four.servers = cluster.urls
 

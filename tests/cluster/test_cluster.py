@@ -33,7 +33,7 @@ async def audited(four: Four, path: Path) -> Any:
     return await four.ledger(path)
 
 
-@pytest.mark.parametrize("how", ["killed", "stopped"])
+@pytest.mark.parametrize("how", ["killed", pytest.param("stopped", marks=pytest.mark.long)])
 @pytest.mark.timeout(400)
 def test_a_leader_that_goes_in_mid_run_costs_time_and_nothing_else(tmp_path: Path, how: str) -> None:
     """Protects a run from its server: the leader is gone or silent, another takes over, and no entry is lost."""

@@ -44,7 +44,7 @@ def silent(findings: list[dict[str, Any]]) -> dict[str, str]:
     ("who", "kind", "step", "outcome"),
     [
         ("ann", "room.join", "room.joining", "abandoned"),
-        ("cid", "concord.ratify", "concord.ratify", "no_agreement"),
+        pytest.param("cid", "concord.ratify", "concord.ratify", "no_agreement", marks=pytest.mark.long),
         pytest.param("ann", "seal", "concord.option.seal", "no_agreement", marks=pytest.mark.long),
         pytest.param("cid", "reveal", "concord.ballot.1.reveal", "no_agreement", marks=pytest.mark.long),
         pytest.param("cid", "room.close", "room.closing", "agreed", marks=pytest.mark.long),

@@ -39,11 +39,11 @@ def judge(seed: int, sites: Sites) -> str:
 def test_schedules_of_faults_on_real_processes(sites: Sites) -> None:
     """Protects the whole, with real signals and real servers: one of three endings, nothing lost or doubled."""
     with ThreadPoolExecutor(3) as pool:
-        assert len(list(pool.map(lambda seed: judge(seed, sites), range(3)))) == 3
+        assert len(list(pool.map(lambda seed: judge(seed, sites), range(2)))) == 2
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(3, 53))
+@pytest.mark.parametrize("seed", range(2, 52))
 def test_fifty_more(seed: int, sites: Sites) -> None:
     """Protects the same, over fifty schedules."""
     judge(seed, sites)

@@ -24,7 +24,7 @@ PAID = {"id": "pay", "debtor": "dora", "creditor": "ada", "if": "agreed", "then"
 SENT = {"id": "send", "debtor": "ada", "creditor": "dora", "if": "paid", "then": "sent within 200 seconds of agreed"}
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kept", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_client_takes_part_to_agreement_and_restarts_find_only_what_it_owes(site: Site, kept: bool) -> None:
     """Protects the whole, with --dir and without: what was said is not asked again, nothing is said twice."""
     names = ("ada", "ben", "cid", "dora")

@@ -39,7 +39,7 @@ def swarm(*arguments: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("secure", [False, True], ids=["open", "secure"])
+@pytest.mark.parametrize("secure", [pytest.param(False, marks=pytest.mark.long), True], ids=["open", "secure"])
 def test_a_room_lives_on_and_is_spoken_in_by_key(secure: bool, tmp_path: Path) -> None:
     """Protects long life: said by the verb, judged by the rules, refused before it is signed, exported and verified."""
     ada, ben, eve = (tmp_path / f"{name}.key" for name in ("ada", "ben", "eve"))

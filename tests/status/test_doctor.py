@@ -142,6 +142,7 @@ def test_a_key_that_may_only_read_is_told_so(tmp_path: Path) -> None:
     assert "publish" in found["writing"].text
 
 
+@pytest.mark.long
 def test_a_server_that_is_stopped_and_one_of_several_that_is_away(tmp_path: Path) -> None:
     """Protects who looks for what is wrong: a server that only takes connections is named, and is not everything."""
     with bare_server(tmp_path, "-js", "-sd", str(tmp_path / "js")) as url:

@@ -39,7 +39,7 @@ bench: $(TEST_STAMP)
 	$(BIN)/python bench/tracker.py
 	$(BIN)/python bench/audit.py
 
-# The README's pictures and the audit it prints, from one run of the demo; the report's needs Debian's chromium.
+# The README's pictures and the audit in the tutorial, from one run of the demo; the report's picture needs chromium.
 media: $(TEST_STAMP)
 	$(BIN)/python docs/media/make.py
 

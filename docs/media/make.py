@@ -1,10 +1,10 @@
-"""The pictures of the README, and what the README says that an audit prints: made anew from one run of the demo.
+"""Make the README's pictures, and the audit's output in the tutorial, anew from one run of the demo.
 
     python docs/media/make.py [FOLDER]
 
-Writes ``demo.svg`` (the terminal, line by line when it came), ``report.png`` (the report's beginning; left out, with a
-word, where there is no Chromium) and ``audit.txt`` into FOLDER. Without one that is this folder, and the README is
-rewritten too.
+Writes ``demo.svg`` (the terminal, each line at its time), ``report.png`` (the top of the report; skipped with a message
+if there is no Chromium) and ``audit.txt`` into FOLDER. Without FOLDER it writes the pictures into this folder, and the
+audit's output into the tutorial.
 """
 
 import os
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 HERE = Path(__file__).resolve().parent
-README = HERE.parents[1] / "README.md"
+TUTORIAL = HERE.parent / "tutorial.md"
 SWARM = str(Path(sys.executable).with_name("swarm"))
 DEMO = ["swarm", "demo", "--pace", "1"]
 AUDIT = ["swarm", "audit", "swarm-demo/renewal.jsonl", "--roster", "swarm-demo/renewal.roster.yaml"]
@@ -114,7 +114,7 @@ def audited(folder: Path) -> str:
 
 
 def main(target: Path | None) -> None:
-    """Make all of it, in *target* or for the README."""
+    """Make all of it, in *target* or for the pages."""
     into = target or HERE
     into.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
@@ -126,8 +126,8 @@ def main(target: Path | None) -> None:
     if target is not None:
         (into / "audit.txt").write_text(audit, encoding="utf-8")
         return
-    page = README.read_text("utf-8")
-    README.write_text(AUDIT_BLOCK.sub(lambda _: f"```\n{audit}```", page), encoding="utf-8")
+    page = TUTORIAL.read_text("utf-8")
+    TUTORIAL.write_text(AUDIT_BLOCK.sub(lambda _: f"```\n{audit}```", page), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -180,9 +180,9 @@ def test_the_readme_shows_pictures_that_are_there_and_small() -> None:
         assert 1_000 < (MEDIA / name).stat().st_size < most
 
 
-def test_what_the_readme_says_an_audit_prints_is_what_it_prints(recorded: Recorded) -> None:
-    """Protects the README from going stale: word for word, but for names, keys and times that each run makes anew."""
-    page = (ROOT / "README.md").read_text("utf-8")
+def test_what_the_tutorial_says_an_audit_prints_is_what_it_prints(recorded: Recorded) -> None:
+    """Protects the tutorial from going stale: word for word, but for names, keys and times that each run makes anew."""
+    page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
     block = recorded.made.AUDIT_BLOCK.search(page)
     assert block is not None
     said, prints = block[0].strip("`\n").splitlines(), recorded.made.audited(recorded.folder).splitlines()

@@ -1,7 +1,9 @@
-"""What the README tells people to write works as written."""
+"""What the README, and the pages that continue it, tell people to write works as written."""
 
 import re
 from pathlib import Path
+
+import pytest
 
 from swarm.cli.app import app
 from swarm.running import run
@@ -9,10 +11,12 @@ from swarm.scenario import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
+SCENARIOS = (ROOT / "docs" / "scenarios.md").read_text("utf-8")
+COMMANDS = (ROOT / "docs" / "commands.md").read_text("utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
 def test_the_smallest_scenario_runs(tmp_path: Path) -> None:
@@ -41,17 +45,34 @@ def test_the_agent_of_ones_own_runs(tmp_path: Path) -> None:
 
 def test_every_example_named_exists_and_every_example_is_named() -> None:
     """Protects the table of examples."""
-    named = set(re.findall(r"examples/[a-z-]+\.yaml", README))
+    named = set(re.findall(r"examples/[a-z-]+\.yaml", SCENARIOS))
     assert named == {f"examples/{path.name}" for path in (ROOT / "examples").glob("*.yaml")}
     for name in named:
         read_scenario(ROOT / name)
 
 
-def test_every_verb_is_named() -> None:
-    """Protects the list of verbs: what the command line can do, the README says."""
-    listed = README.partition("## All verbs")[2].partition("\n\nFrom Python")[0]
+def test_every_verb_is_listed() -> None:
+    """Protects the table of commands: it lists exactly what the command line can do."""
+    listed = re.findall(r"^\| `([a-z-]+)` \|", COMMANDS, re.MULTILINE)
     verbs = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
-    assert set(re.findall(r"`([a-z-]+)`", listed)) == verbs
+    assert len(listed) == len(verbs) and set(listed) == verbs
+
+
+def test_the_calls_from_python_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects who copies them: the calls on the page run as written, on an example that is there."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    exec(blocks("python", COMMANDS)[0], {})
+    assert (tmp_path / "renewal.jsonl").is_file()
+
+
+def test_the_readme_is_short_and_starts_with_what_to_type() -> None:
+    """Protects the first look: the commands to start with stand at the top, and the rest is on other pages."""
+    lines = README.splitlines()
+    assert len(lines) <= 130
+    assert {"pip install", "swarm demo", "make demo"} <= {
+        word for line in lines[:27] for word in ("pip install", "swarm demo", "make demo") if word in line
+    }
 
 
 def test_every_link_leads_somewhere() -> None:

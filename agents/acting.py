@@ -4,7 +4,10 @@ from collections import Counter
 
 from agents.agent import Performed, Watch
 from agents.script import Acting, Performance
-from protocols.commitments.messages import (
+from protocols.core.instants import Duration, parse_duration
+from protocols.core.message import Message
+from protocols.duties.duties import PerformDuty
+from protocols.messages.commitments import (
     AcceptCommitment,
     AssignCommitment,
     CancelCommitment,
@@ -17,9 +20,6 @@ from protocols.commitments.messages import (
     SuspendCommitment,
     WaiveCommitment,
 )
-from protocols.duties import PerformDuty
-from protocols.instants import Duration, parse_duration
-from protocols.message import Message
 
 _OPERATIONS: dict[str, type[Message]] = {
     "cancel": CancelCommitment,

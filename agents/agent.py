@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from protocols.accord.compare import differ, within
-from protocols.accord.messages import Interpretation, Judgement, Readings, Settlement, Verdict
-from protocols.claims import Claim
-from protocols.concord.messages import Option, Value
-from protocols.duties import (
+from protocols.core.instants import Duration
+from protocols.core.message import Message
+from protocols.duties.duties import (
     CaseAsked,
     ImproveDuty,
     InterpretDuty,
@@ -30,9 +29,10 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
-from protocols.instants import Duration
-from protocols.message import Message
-from protocols.messages import Manifest
+from protocols.messages.accord import Interpretation, Judgement, Readings, Settlement, Verdict
+from protocols.messages.claims import Claim
+from protocols.messages.concord import Option, Value
+from protocols.messages.room import Manifest
 
 
 class NoAnswer(Exception):

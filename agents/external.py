@@ -27,7 +27,8 @@ from pydantic import Field, StringConstraints
 
 from agents.agent import Agent, BadAnswer, NoAnswer, Watch
 from agents.wire import BadLine, ManifestDuty, NominateDuty, Reply, duty_json, parse_answer
-from protocols.duties import (
+from protocols.core.message import Message
+from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
@@ -39,8 +40,7 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
-from protocols.message import Message
-from protocols.messages import Manifest
+from protocols.messages.room import Manifest
 
 LONGEST_LINE = 2**20
 """Bytes of a line of the command's, and of all it may say before it is asked: no answer comes near."""

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.agent import Agent, Costed, Grounded, NoAnswer, Performed, Proposed, Ratified, Scored, Watch
-from protocols.accord.messages import Interpretation, Readings, Settlement
-from protocols.concord.messages import Option, Value
-from protocols.duties import (
+from protocols.core.instants import SECOND, Duration
+from protocols.core.message import Message
+from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
@@ -31,9 +31,9 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
-from protocols.instants import SECOND, Duration
-from protocols.message import Message
-from protocols.messages import Manifest
+from protocols.messages.accord import Interpretation, Readings, Settlement
+from protocols.messages.concord import Option, Value
+from protocols.messages.room import Manifest
 
 LOOK_AGAIN: Duration = SECOND // 2
 """How soon to be asked about promises again: what is to be said of them comes at any time."""

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
-from protocols.accord.messages import Interpretation, Judgement
-from protocols.claims import Cites, Claim
 from protocols.commitments.conditions import parse
-from protocols.concord.messages import Option, Value
-from protocols.instants import parse_duration
-from protocols.message import Message, Name, Text, Title, Words
+from protocols.core.instants import parse_duration
+from protocols.core.message import Message, Name, Text, Title, Words
+from protocols.messages.accord import Interpretation, Judgement
+from protocols.messages.claims import Cites, Claim
+from protocols.messages.concord import Option, Value
 
 Score = Annotated[int, Field(ge=0, le=100)]
 

@@ -17,11 +17,8 @@ from agents.agent import (
     verdict_by_bounds,
 )
 from agents.script import Script, Settling
-from protocols.accord.messages import Interpretation, Judgement, Readings, Settlement
-from protocols.canonical import digest
-from protocols.claims import Claim
-from protocols.concord.messages import Issue, Option, Value
-from protocols.duties import (
+from protocols.core.canonical import digest
+from protocols.duties.duties import (
     ImproveDuty,
     InterpretDuty,
     MeaningAsked,
@@ -33,6 +30,9 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
+from protocols.messages.accord import Interpretation, Judgement, Readings, Settlement
+from protocols.messages.claims import Claim
+from protocols.messages.concord import Issue, Option, Value
 
 A = TypeVar("A")
 OTHERWISE = "otherwise"

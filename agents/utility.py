@@ -7,10 +7,10 @@ from pydantic import BeforeValidator, Field, model_validator
 from agents.acting import Actor
 from agents.agent import Agent, NoAnswer, Performed, Proposed, Scored, Watch
 from agents.script import Acting, Reading, Score, as_text
-from protocols.accord.messages import Interpretation
-from protocols.concord.messages import Issue, Option, Value
-from protocols.duties import ImproveDuty, InterpretDuty, OptionAsked, PerformDuty, ProposeDuty, ScoreDuty
-from protocols.message import Name
+from protocols.core.message import Name
+from protocols.duties.duties import ImproveDuty, InterpretDuty, OptionAsked, PerformDuty, ProposeDuty, ScoreDuty
+from protocols.messages.accord import Interpretation
+from protocols.messages.concord import Issue, Option, Value
 
 if TYPE_CHECKING:
     from agents.utility_model import Offer, UtilityModel

@@ -19,13 +19,10 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError, crea
 from pydantic.json_schema import models_json_schema
 
 from agents.agent import BadAnswer, Costed, Grounded, Performed, Proposed, Ratified, Scored
-from protocols.accord.messages import Interpretation, Readings, Settlement
-from protocols.bodies import first_problem
-from protocols.canonical import LARGEST_INTEGER, canonical
-from protocols.claims import Cites, Claims
-from protocols.commitments.messages import COMMITMENT_BODIES
-from protocols.concord.messages import Option, Value
-from protocols.duties import (
+from protocols.core.canonical import LARGEST_INTEGER, canonical
+from protocols.core.instants import SECOND
+from protocols.core.message import Message, Name, Text, Words
+from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
@@ -37,9 +34,12 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
-from protocols.instants import SECOND
-from protocols.message import Message, Name, Text, Words
-from protocols.messages import MOST_NOMINATIONS, Manifest
+from protocols.messages.accord import Interpretation, Readings, Settlement
+from protocols.messages.bodies import first_problem
+from protocols.messages.claims import Cites, Claims
+from protocols.messages.commitments import COMMITMENT_BODIES
+from protocols.messages.concord import Option, Value
+from protocols.messages.room import MOST_NOMINATIONS, Manifest
 
 LONGEST_AGAIN_S = 31_536_000
 """The longest that a mind may ask to be left alone about promises: a year."""

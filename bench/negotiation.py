@@ -21,20 +21,20 @@ from typing import Any
 import nats
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from swarm.broker import Broker
+from swarm.broker.server import Broker
 from swarm.clock import utc_now
-from swarm.identity import Identity
 from swarm.ledger.fold import Fold
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog
 from swarm.log.port import Stored
-from swarm.members import agent_config, make_agent
-from swarm.opening import publish_opening, sign_opening
-from swarm.outbox import MemoryOutbox
-from swarm.replica import Replica
-from swarm.scenario import read_scenario
-from swarm.seat import Seat
-from swarm.speaker import Speaker
+from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.seat.speaker import Speaker
+from swarm.signed.identity import Identity
 
 ROUNDS = 15
 AIM = 2.0

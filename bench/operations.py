@@ -14,10 +14,10 @@ from typing import Any
 
 from negotiation import negotiate
 
-from swarm.broker import Broker
-from swarm.identity import Identity
+from swarm.broker.server import Broker
 from swarm.log.connection import Connection
 from swarm.log.jetstream import JetStreamLog
+from swarm.signed.identity import Identity
 
 ROUNDS = 12
 PUBLISHES = 200

@@ -12,9 +12,9 @@ import tracemalloc
 from collections.abc import Iterator
 from time import perf_counter
 
-from protocols.commitments.messages import CommitmentTerms, EventRule
 from protocols.commitments.tracker import Act, Tracker
-from protocols.instants import SECOND, Instant, parse_instant, show_instant
+from protocols.core.instants import SECOND, Instant, parse_instant, show_instant
+from protocols.messages.commitments import CommitmentTerms, EventRule
 
 EVENTS_AN_ORDER = 10
 BLOCK = 10_000

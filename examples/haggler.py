@@ -5,8 +5,8 @@ swarm run examples/haggling.yaml
 
 from agents import Agent
 from agents.agent import Proposed, Scored
-from protocols.concord.messages import Option
-from protocols.duties import ImproveDuty, ProposeDuty, ScoreDuty
+from protocols.duties.duties import ImproveDuty, ProposeDuty, ScoreDuty
+from protocols.messages.concord import Option
 
 
 class Haggler(Agent):

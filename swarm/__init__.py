@@ -4,35 +4,29 @@ The names of the contract. They load what they need when they are first used, so
 table loads neither NATS nor anything else that talks to a network.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from swarm.lazy import lazily
 
 if TYPE_CHECKING:
-    from swarm.auditing import audit
-    from swarm.deciding import decide
-    from swarm.identity import Identity
-    from swarm.peer import Peer, open_room
-    from swarm.running import run
-    from swarm.tracking import track
+    from swarm.auditing.audit import audit
+    from swarm.files.table import decide
+    from swarm.history.tracking import track
+    from swarm.peers.single import Peer, open_room
+    from swarm.running.run import run
+    from swarm.signed.identity import Identity
 
 __all__ = ["Identity", "Peer", "audit", "decide", "open_room", "run", "track"]
 
-_HOMES = {
-    "Identity": "swarm.identity",
-    "Peer": "swarm.peer",
-    "audit": "swarm.auditing",
-    "decide": "swarm.deciding",
-    "open_room": "swarm.peer",
-    "run": "swarm.running",
-    "track": "swarm.tracking",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "Identity": "swarm.signed.identity",
+        "Peer": "swarm.peers.single",
+        "audit": "swarm.auditing.audit",
+        "decide": "swarm.files.table",
+        "open_room": "swarm.peers.single",
+        "run": "swarm.running.run",
+        "track": "swarm.history.tracking",
+    },
+)

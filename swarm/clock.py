@@ -2,7 +2,7 @@
 
 from time import time_ns
 
-from protocols.instants import Instant
+from protocols.core.instants import Instant
 
 
 def utc_now() -> Instant:

@@ -6,8 +6,9 @@ pass for a line of ours. What is stored and what JSON shows stays as it was said
 """
 
 import unicodedata
+from collections.abc import Sequence
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 MARKS = "✓✕≠→"
 """What our views mark facts with; inside a member's text they are escaped, and so is what looks like them."""
@@ -93,3 +94,21 @@ def shortened(text: str, width: int) -> str:
             break
         kept += piece
     return kept + "…" if width > 0 else ""
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """Return *text* in *width* terminal cells, cut or filled; widths are counted after escaping."""
+    cells = cell_len(text)
+    if cells > width:
+        return set_cell_size(text, width - 1) + "…"
+    return " " * (width - cells) + text if right else text + " " * (width - cells)
+
+
+def table(rows: Sequence[Sequence[str]], *, gap: int = 2, right: Sequence[int] = ()) -> list[str]:
+    """Return *rows* as lines with aligned columns; *right* names columns aligned to the right."""
+    if not rows:
+        return []
+    widths = [max(cell_len(row[i]) for row in rows if i < len(row)) for i in range(max(len(row) for row in rows))]
+    return [
+        (" " * gap).join(pad(cell, widths[i], right=i in right) for i, cell in enumerate(row)).rstrip() for row in rows
+    ]

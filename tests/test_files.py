@@ -11,10 +11,19 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 
-from protocols.message import Message, Name
-from swarm import files
+from protocols.core.message import Message, Name
 from swarm.errors import BadInput
-from swarm.files import DecimalText, Document, UnheldNumber, ValueText, from_data, load, read_document, validate
+from swarm.files import document as files
+from swarm.files.document import (
+    DecimalText,
+    Document,
+    UnheldNumber,
+    ValueText,
+    from_data,
+    load,
+    read_document,
+    validate,
+)
 
 # A busy machine is no failure.
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

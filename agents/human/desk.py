@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pydantic import ValidationError
 
 from agents.human.forms import LATER, NO, YES, Screen, Terminal, Wrong
-from protocols.commitments.messages import (
+from protocols.core.message import Message
+from protocols.duties.duties import PerformDuty, ReportAsked
+from protocols.messages.commitments import (
     AcceptCommitment,
     CancelCommitment,
     ConfirmReport,
@@ -19,8 +21,6 @@ from protocols.commitments.messages import (
     ReportEvent,
     WaiveCommitment,
 )
-from protocols.duties import PerformDuty, ReportAsked
-from protocols.message import Message
 
 LISTEN_S = 0.25
 """How long the desk listens before it looks at its duty again."""

@@ -40,10 +40,9 @@ from agents.human.forms import (
     one_of,
     words,
 )
-from protocols.accord.messages import MOST_CASES, Bound, Case, Interpretation, Readings, Settlement
-from protocols.commitments.messages import CommitmentTerms
-from protocols.concord.messages import Issue, Option, Value
-from protocols.duties import (
+from protocols.core.instants import SECOND, Duration
+from protocols.core.message import DECIMAL_PATTERN
+from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
@@ -57,8 +56,9 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
-from protocols.instants import SECOND, Duration
-from protocols.message import DECIMAL_PATTERN
+from protocols.messages.accord import MOST_CASES, Bound, Case, Interpretation, Readings, Settlement
+from protocols.messages.commitments import CommitmentTerms
+from protocols.messages.concord import Issue, Option, Value
 
 Answer = TypeVar("Answer")
 

@@ -6,11 +6,8 @@ Everything here is read off the duty. What members wrote goes to the screen as d
 from collections.abc import Iterable, Mapping
 
 from agents.human.forms import Screen, in_words
-from protocols.accord.messages import Bound, Interpretation
-from protocols.briefing import Briefing, OptionKnown
-from protocols.commitments.messages import CommitmentTerms
-from protocols.concord.messages import Issue, Option, Value
-from protocols.duties import (
+from protocols.duties.briefing import Briefing, OptionKnown
+from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
@@ -22,6 +19,9 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
+from protocols.messages.accord import Bound, Interpretation
+from protocols.messages.commitments import CommitmentTerms
+from protocols.messages.concord import Issue, Option, Value
 
 ASKED = {
     "join": "JOIN? Joining signs this opening, and it has you promise something.",

@@ -12,7 +12,7 @@ import json
 import secrets
 from typing import Any, NoReturn
 
-from protocols.canonical import canonical
+from protocols.core.canonical import canonical
 
 LONGEST_QUOTE = 2_000
 """Characters of an unusable answer that are sent back with what was wrong with it."""

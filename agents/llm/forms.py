@@ -13,9 +13,11 @@ from pydantic import ConfigDict, Field
 
 from agents.agent import Performed, Proposed, Ratified, Scored
 from agents.llm.handles import Handles, Problem, checked
-from protocols.accord.messages import Interpretation, Judgement, Readings, Settlement, Verdict
 from protocols.commitments.conditions import parse
-from protocols.commitments.messages import (
+from protocols.core.instants import SECOND
+from protocols.core.message import Message
+from protocols.messages.accord import Interpretation, Judgement, Readings, Settlement, Verdict
+from protocols.messages.commitments import (
     AcceptCommitment,
     AssignCommitment,
     CancelCommitment,
@@ -29,9 +31,7 @@ from protocols.commitments.messages import (
     SuspendCommitment,
     WaiveCommitment,
 )
-from protocols.concord.messages import Issue, Option, Value
-from protocols.instants import SECOND
-from protocols.message import Message
+from protocols.messages.concord import Issue, Option, Value
 
 _OPERATIONS: Mapping[str, type[Message]] = {
     "cancel": CancelCommitment,

@@ -5,8 +5,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from protocols.bodies import first_problem
-from protocols.message import Message
+from protocols.core.message import Message
+from protocols.messages.bodies import first_problem
 
 MOST_PROBLEMS = 6
 """Problems that a model is told at once."""

@@ -28,11 +28,10 @@ from agents.llm.fence import LONGEST_QUOTE, NotRead
 from agents.llm.prompts import INSTRUCTIONS, WORDS, instructions, request
 from agents.llm.questions import Question, Unusable, concern, own_readings, question
 from agents.script import Score, as_text
-from protocols.accord.messages import Interpretation, Readings, Settlement
-from protocols.budget import Used
-from protocols.canonical import digest
-from protocols.concord.messages import Option, Value
-from protocols.duties import (
+from protocols.core.canonical import digest
+from protocols.core.instants import SECOND
+from protocols.core.message import DecimalText, Message, Text, Words
+from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
@@ -44,9 +43,10 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
-from protocols.instants import SECOND
-from protocols.message import DecimalText, Message, Text, Words
-from protocols.messages import Manifest
+from protocols.messages.accord import Interpretation, Readings, Settlement
+from protocols.messages.budget import Used
+from protocols.messages.concord import Option, Value
+from protocols.messages.room import Manifest
 
 _log = logging.getLogger(__name__)
 

@@ -24,13 +24,11 @@ from agents.llm.forms import (
 )
 from agents.llm.handles import Handles, Problem, problems_of
 from agents.llm.prompts import WORDS
-from protocols.accord.messages import Readings, interpretation_id
 from protocols.commitments.conditions import parse
 from protocols.commitments.lifecycle import OPEN
-from protocols.commitments.messages import CommitmentTerms
 from protocols.commitments.tree import event_of, leaves
-from protocols.concord.messages import Issue, Option
-from protocols.duties import (
+from protocols.core.message import Message
+from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
@@ -43,7 +41,9 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
-from protocols.message import Message
+from protocols.messages.accord import Readings, interpretation_id
+from protocols.messages.commitments import CommitmentTerms
+from protocols.messages.concord import Issue, Option
 
 REJECTED = "rejected"
 """What stands for a rejection where scores are shown."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from protocols.instants import DAY, HOUR, MINUTE, parse_instant, show_instant
+from protocols.core.instants import DAY, HOUR, MINUTE, parse_instant, show_instant
 
 Plain = dict[str, Any]
 WIDTH: Final = 112

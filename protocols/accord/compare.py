@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
-from protocols.accord.messages import Bound, Interpretation, Judgement, Verdict
-from protocols.message import DECIMAL_PATTERN
+from protocols.core.message import DECIMAL_PATTERN
+from protocols.messages.accord import Bound, Interpretation, Judgement, Verdict
 
 Relation = Literal["same", "different", "untested", "missing"]
 

@@ -23,7 +23,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from protocols.accord.compare import Position, compare
-from protocols.accord.messages import (
+from protocols.core.event import Event
+from protocols.core.findings import Finding
+from protocols.duties.duties import CaseAsked, Duty, InterpretDuty, MeaningAsked, ReadDuty, RevealDuty, SettleDuty
+from protocols.messages.accord import (
     Interpretation,
     Interpretations,
     Judgement,
@@ -33,14 +36,11 @@ from protocols.accord.messages import (
     Verdict,
     interpretation_id,
 )
-from protocols.bodies import first_problem
-from protocols.duties import CaseAsked, Duty, InterpretDuty, MeaningAsked, ReadDuty, RevealDuty, SettleDuty
-from protocols.event import Event
-from protocols.findings import Finding
-from protocols.machine import Ending, Refused, Stage
-from protocols.sealed import SealedRound
-from protocols.setting import Setting
-from protocols.steps import Plan, Step
+from protocols.messages.bodies import first_problem
+from protocols.stage.sealed import SealedRound
+from protocols.stage.setting import Setting
+from protocols.stage.stage import Ending, Refused, Stage
+from protocols.stage.steps import Plan, Step
 
 SETTLE = "accord.settle"
 

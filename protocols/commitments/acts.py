@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from protocols.commitments.messages import (
+from protocols.core.instants import Instant, parse_instant
+from protocols.core.message import Message
+from protocols.messages.commitments import (
     AcceptCommitment,
     AssignCommitment,
     CancelCommitment,
@@ -18,8 +20,6 @@ from protocols.commitments.messages import (
     SuspendCommitment,
     WaiveCommitment,
 )
-from protocols.instants import Instant, parse_instant
-from protocols.message import Message
 
 REPORT = "report"
 ANSWERS = ("confirm", "dispute", "decide")

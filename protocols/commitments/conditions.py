@@ -39,7 +39,7 @@ from protocols.commitments.tree import (
     Window,
     Within,
 )
-from protocols.instants import Instant, parse_duration, parse_instant
+from protocols.core.instants import Instant, parse_duration, parse_instant
 
 __all__ = ["AGREED", "DEEPEST", "RESERVED", "Condition", "ConditionError", "parse"]
 

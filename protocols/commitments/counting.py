@@ -6,7 +6,7 @@ from protocols.commitments.evaluation import OPEN, TRUE, amount_of, end_of, eval
 from protocols.commitments.instances import Instance, Items, Tally
 from protocols.commitments.lifecycle import State
 from protocols.commitments.programs import BEFORE_ALL, NEVER, Clock, Leaf, Route
-from protocols.instants import Duration, Instant
+from protocols.core.instants import Duration, Instant
 
 
 def count(

@@ -5,7 +5,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from protocols.commitments.instances import Instance
-from protocols.instants import Instant
+from protocols.core.instants import Instant
 
 SILENCE, INSTANCE = 0, 1
 """What a deadline is about. Silence comes first: a suspension that ends right after it is still on."""

@@ -12,7 +12,7 @@ from protocols.commitments.instances import Entry, Hit, Instance, Items, Tally
 from protocols.commitments.programs import BEFORE_ALL, NEVER, All, End, Leaf, Node
 from protocols.commitments.reports import Report
 from protocols.commitments.tree import NUMBER
-from protocols.instants import Instant
+from protocols.core.instants import Instant
 
 OPEN, TRUE, FALSE = 0, 1, 2
 Answer = tuple[int, Instant, Items]

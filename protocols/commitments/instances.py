@@ -8,7 +8,7 @@ from typing import Final
 from protocols.commitments.lifecycle import State
 from protocols.commitments.programs import BEFORE_ALL, Leaf, Program
 from protocols.commitments.reports import Report
-from protocols.instants import Duration, Instant
+from protocols.core.instants import Duration, Instant
 
 Items = tuple[int, ...]
 Hit = tuple[Instant, Items]

@@ -26,7 +26,7 @@ from protocols.commitments.lifecycle import TERMINAL, Move, State, target
 from protocols.commitments.programs import BEFORE_ALL, NEVER, Leaf, Program, Route
 from protocols.commitments.registry import Registry
 from protocols.commitments.reports import Report
-from protocols.instants import Instant
+from protocols.core.instants import Instant
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from protocols.commitments.evaluation import TRUE, evaluate
 from protocols.commitments.instances import Instance
 from protocols.commitments.lifecycle import State
 from protocols.commitments.machine import Machine
-from protocols.commitments.messages import CommitmentTerms
 from protocols.commitments.programs import Program, compile_conditions
 from protocols.commitments.tree import Condition, Event
-from protocols.instants import FIRST, Instant
+from protocols.core.instants import FIRST, Instant
+from protocols.messages.commitments import CommitmentTerms
 
 _NOBODY = "-"
 

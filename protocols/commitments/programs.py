@@ -10,7 +10,6 @@ from decimal import Decimal
 from typing import Any
 
 from protocols.commitments.conditions import parse
-from protocols.commitments.messages import CommitmentTerms
 from protocols.commitments.tree import (
     NUMBER,
     After,
@@ -31,7 +30,8 @@ from protocols.commitments.tree import (
     Within,
     event_of,
 )
-from protocols.instants import FIRST, Duration, Instant
+from protocols.core.instants import FIRST, Duration, Instant
+from protocols.messages.commitments import CommitmentTerms
 
 BEFORE_ALL: Instant = FIRST - 1
 """The time of what holds since before everything; no clock starts there."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from protocols.commitments.acts import Act, ActRefused
-from protocols.commitments.messages import EventRule
-from protocols.instants import Duration, Instant, parse_duration
+from protocols.core.instants import Duration, Instant, parse_duration
+from protocols.messages.commitments import EventRule
 
 ANYONE: Final = EventRule()
 

@@ -10,7 +10,7 @@ from protocols.commitments.machine import Machine
 from protocols.commitments.operations import WAIVED
 from protocols.commitments.programs import BEFORE_ALL, All, Clock, Leaf, Node, Program
 from protocols.commitments.tree import LifeCycle
-from protocols.instants import Instant
+from protocols.core.instants import Instant
 
 NO_REMEDY, DUE, REMEDIED, VIOLATED = "none", "due", "remedied", "violated"
 

@@ -24,14 +24,14 @@ from protocols.commitments.conditions import AGREED, ConditionError, parse
 from protocols.commitments.graph import Trouble, find_troubles, ranks
 from protocols.commitments.lifecycle import State
 from protocols.commitments.machine import Machine
-from protocols.commitments.messages import CommitmentTerms, EventRule
 from protocols.commitments.onlooker import came_true
 from protocols.commitments.operations import find, operate
 from protocols.commitments.programs import BEFORE_ALL, Program, compile_terms
 from protocols.commitments.reports import Awaited, Reports
 from protocols.commitments.status import Status, moving, open_instances, status_of, statuses
 from protocols.commitments.tree import Condition, LifeCycle, event_of, leaves
-from protocols.instants import Instant
+from protocols.core.instants import Instant
+from protocols.messages.commitments import CommitmentTerms, EventRule
 
 MOST_INSTANCES: Final = 10_000
 """Instances that one commitment of a room may have."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from protocols.instants import Duration, Instant, format_duration, show_instant
+from protocols.core.instants import Duration, Instant, format_duration, show_instant
 
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,400})?")
 """What counts as a number in filters and totals; all else is text."""

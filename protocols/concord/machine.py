@@ -24,23 +24,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from protocols.accord.usage import used_terms, words_of
-from protocols.bodies import first_problem
-from protocols.budget import Spending
-from protocols.canonical import digest
 from protocols.commitments.tracker import Tracker
-from protocols.concord.messages import (
-    BallotContent,
-    Improve,
-    Option,
-    Pass,
-    Proposal,
-    Quote,
-    Ratify,
-    Value,
-    option_id,
-    reserve_digest,
-)
 from protocols.concord.options import Candidate, as_listed, check_quote, complete, open_values
 from protocols.concord.selection import (
     Ballot,
@@ -52,7 +36,10 @@ from protocols.concord.selection import (
     select,
 )
 from protocols.concord.table import ScoreTable
-from protocols.duties import (
+from protocols.core.canonical import digest
+from protocols.core.event import Event
+from protocols.core.findings import Finding
+from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     Outcome,
@@ -62,12 +49,25 @@ from protocols.duties import (
     RevealDuty,
     ScoreDuty,
 )
-from protocols.event import Event
-from protocols.findings import Finding
-from protocols.machine import Ending, Refused, Stage
-from protocols.sealed import SealedRound
-from protocols.setting import Setting
-from protocols.steps import Plan, Step
+from protocols.messages.bodies import first_problem
+from protocols.messages.concord import (
+    BallotContent,
+    Improve,
+    Option,
+    Pass,
+    Proposal,
+    Quote,
+    Ratify,
+    Value,
+    option_id,
+    reserve_digest,
+)
+from protocols.stage.sealed import SealedRound
+from protocols.stage.setting import Setting
+from protocols.stage.spending import Spending
+from protocols.stage.stage import Ending, Refused, Stage
+from protocols.stage.steps import Plan, Step
+from protocols.stage.usage import used_terms, words_of
 
 QUOTE, RATIFY = "concord.quote", "concord.ratify"
 

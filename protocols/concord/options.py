@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from protocols.commitments.tracker import Tracker
-from protocols.concord.messages import Option, Quote, Value, option_id
-from protocols.duties import OptionAsked
-from protocols.findings import Finding
-from protocols.machine import Refused
-from protocols.messages import RoomOpen
+from protocols.core.findings import Finding
+from protocols.duties.duties import OptionAsked
+from protocols.messages.concord import Option, Quote, Value, option_id
+from protocols.messages.room import RoomOpen
+from protocols.stage.stage import Refused
 
 Quotes = Mapping[str, Sequence[Value]]
 """Issue under authority → the values quoted for it, the standard one first."""

@@ -3,8 +3,8 @@
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
-from protocols.concord.messages import BallotContent
 from protocols.concord.selection import Ballot
+from protocols.messages.concord import BallotContent
 
 
 @dataclass(slots=True)

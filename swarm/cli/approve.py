@@ -12,7 +12,7 @@ from swarm.cli.output import print_json
 from swarm.errors import BadInput
 
 if TYPE_CHECKING:
-    from swarm.approval import ApprovalRequest
+    from swarm.seat.approval import ApprovalRequest
 
 SHORTEST = 4
 """Characters of an id that are enough to name it, if no other begins with them."""
@@ -34,7 +34,8 @@ def approve_command(
 
     Exit codes: 0 listed or answered, 2 bad input.
     """
-    from swarm.approval import Approval, answer_to, give_answer, requests_in, seconds_left
+    from swarm.people.approving import answer_to, give_answer, requests_in, seconds_left
+    from swarm.seat.approval import Approval
 
     if not directory.is_dir():
         raise BadInput("no such folder; name the --dir of a peer or a run", source=str(directory))
@@ -85,8 +86,8 @@ def _chosen(id_: str, waiting: list[str], answered: dict[str, str]) -> str:
 async def _each(directory: Path, waiting: list[tuple[Path, "ApprovalRequest"]]) -> None:
     """Show each request; at a terminal, also take the answer."""
     from agents.human.forms import Left
-    from swarm.approval import ask_for, give_answer, show_request
-    from swarm.terminal import PlainScreen, TtyTerminal
+    from swarm.people.approving import ask_for, give_answer, show_request
+    from swarm.people.terminal import PlainScreen, TtyTerminal
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         for _, request in waiting:

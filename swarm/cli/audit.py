@@ -8,16 +8,16 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from swarm.auditing import AuditResult, audit, read_roster
-from swarm.cli.output import console, print_json, table
+from swarm.auditing.audit import AuditResult, audit, read_roster
+from swarm.auditing.comparing import KINDS as FORK_KINDS
+from swarm.auditing.comparing import Comparison, compare
+from swarm.cli.output import console, print_json
 from swarm.cli.promises import Wanted, fulfil
-from swarm.comparing import KINDS as FORK_KINDS
-from swarm.comparing import Comparison, compare
 from swarm.errors import BadInput
+from swarm.history.timeline import Timeline, read_timeline
 from swarm.ledger.file import ledger_room, read_checkpoint
-from swarm.proof import find_proofs, write_proofs
-from swarm.text import fingerprint, named, visible
-from swarm.timeline import Timeline, read_timeline
+from swarm.ledger.proof import find_proofs, write_proofs
+from swarm.text import fingerprint, named, table, visible
 
 EXIT_BAD_INPUT = 2
 COLOURS = {"verified": "green", "incomplete": "yellow", "failed": "bold red"}

@@ -11,10 +11,10 @@ import typer
 
 from swarm.cli.server import TlsCa
 from swarm.errors import BadInput
-from swarm.identity import Identity
+from swarm.signed.identity import Identity
 
 if TYPE_CHECKING:
-    from swarm.broker import Broker
+    from swarm.broker.server import Broker
     from swarm.log.tls import ServerTls
 
 
@@ -65,7 +65,7 @@ def broker_command(
     if print_config:
         if not member or make_streams is not None or any(given is not None for given in starts):
             raise BadInput("--print-config takes the --member keys that may log in, and --setup; nothing else")
-        from swarm.broker import config_for_others
+        from swarm.broker.config import config_for_others
 
         print(config_for_others(member, setup), end="")
         return 0
@@ -76,7 +76,8 @@ def broker_command(
     if secure and not member:
         raise BadInput("--secure needs the --member keys that may log in")
     tls = _tls(tls_cert, tls_key, tls_ca)
-    from swarm.broker import DEFAULT_STORE_BYTES, Broker
+    from swarm.broker.config import DEFAULT_STORE_BYTES
+    from swarm.broker.server import Broker
 
     broker = Broker(
         directory,
@@ -100,10 +101,10 @@ def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> 
 
 
 def _make_streams(url: str, key: Path | None, tls_ca: Path | None, replicas: int) -> int:
+    from swarm.log.servers import check_server
     from swarm.log.streams import ensure_streams
     from swarm.log.subjects import INVITES, ROOMS
     from swarm.log.tls import trusted
-    from swarm.places import check_server
 
     check_server(url)
     identity = None if key is None else Identity.load(key)

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from swarm.cli.output import print_json
+from swarm.cli.schemas import KINDS, kind_of_document, schema_of
 from swarm.errors import BadInput
-from swarm.files import Document, read_document
-from swarm.proof import BEGINS as PROOF_BEGINS
-from swarm.proof import SAYS_NOT, Proof, read_proof
-from swarm.schemas import KINDS, kind_of_document, schema_of
+from swarm.files.document import Document, read_document
+from swarm.ledger.proof import BEGINS as PROOF_BEGINS
+from swarm.ledger.proof import SAYS_NOT, Proof, read_proof
 from swarm.text import visible
 
 
@@ -41,7 +41,7 @@ def _first(file: Path) -> bytes:
 
 def _check(file: Path) -> tuple[str, int]:
     if _first(file) == b'{"ledger":':
-        from swarm.auditing import audit
+        from swarm.auditing.audit import audit
 
         result = audit(file)
         if result.verdict == "failed":
@@ -50,19 +50,19 @@ def _check(file: Path) -> tuple[str, int]:
     document: Document = read_document(file)
     kind = kind_of_document(document)
     if kind == "scenario":
-        from swarm.scenario import read_scenario
+        from swarm.scenario.scenario import read_scenario
 
         read_scenario(document)
     elif kind == "table":
-        from swarm.deciding import read_table
+        from swarm.files.table import read_table
 
         read_table(document)
     elif kind == "history":
-        from swarm.tracking import track
+        from swarm.history.tracking import track
 
         track(document)
     else:
-        from swarm.members import read_agent
+        from swarm.scenario.members import read_agent
 
         read_agent(document)
     return kind, 0

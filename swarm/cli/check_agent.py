@@ -32,8 +32,8 @@ def check_agent_command(
 
     Exit codes: 0 tried to the end, 2 bad input.
     """
-    from swarm.approval import people_for
-    from swarm.standing import read_agent_file
+    from swarm.peers.standing import read_agent_file
+    from swarm.people.approving import people_for
     from swarm.trial.check import check_agent
     from swarm.trial.report import lines
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from swarm.cli.output import console, print_json, table
-from swarm.deciding import decide
-from swarm.text import visible
+from swarm.cli.output import console, print_json
+from swarm.files.table import decide
+from swarm.text import table, visible
 
 
 def decide_command(

@@ -32,7 +32,7 @@ def explain_command(
 
     Exit codes: 0 explained, 2 bad input, or a name that means nothing.
     """
-    from swarm.explain import explain
+    from swarm.reasons.explain import explain
 
     name, file = told_apart(first, second)
     found = explain(name, file, as_of=as_of)
@@ -53,8 +53,8 @@ def told_apart(first: str, second: str | None) -> tuple[str | None, Path | None]
 
     Of one alone, a word of ours is the word. Where both are files, the ledger is the file; of two, the last.
     """
-    from swarm.explain import is_word
-    from swarm.timeline import is_ledger
+    from swarm.history.timeline import is_ledger
+    from swarm.reasons.explain import is_word
 
     if second is None:
         alone = Path(first).is_file() and not is_word(first)

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from swarm.cli.server import TlsCa
-from swarm.identity import Identity
-from swarm.places import check_server, check_writable
+from swarm.files.writing import check_writable
+from swarm.log.servers import check_server
+from swarm.signed.identity import Identity
 
 
 def export_command(
@@ -31,9 +32,9 @@ def export_command(
 
 
 async def _export(room: str, server: str, output: Path, identity: Identity, tls_ca: Path | None, *, login: bool) -> int:
-    from swarm.ledger.checkpoint import sign_checkpoint
     from swarm.ledger.file import write_ledger
-    from swarm.saying import reading
+    from swarm.signed.checkpoint import sign_checkpoint
+    from swarm.visit.saying import reading
 
     async with reading(room, server, identity if login else None, tls_ca=tls_ca) as replica:
         chain = replica.fold.chain

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from swarm.identity import Identity
+from swarm.signed.identity import Identity
 
 app = typer.Typer(help="Make a key, or show the public half of one.", no_args_is_help=True, rich_markup_mode=None)
 

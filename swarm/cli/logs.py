@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from protocols.instants import SECOND, format_instant
-from swarm.inviting import is_room_name
+from protocols.core.instants import SECOND, format_instant
+from swarm.signed.invitation import is_room_name
 
 
 class LogForm(StrEnum):

@@ -12,15 +12,15 @@ import typer
 from swarm.cli.logs import LogForm, LogOption, log_to_stderr
 from swarm.cli.server import TlsCa
 from swarm.errors import BadInput
-from swarm.identity import Identity
+from swarm.signed.identity import Identity
 
 if TYPE_CHECKING:
     import ssl
 
-    from swarm.approval import Approver
     from swarm.log.port import Log
-    from swarm.members import AgentFile
-    from swarm.standing import Rooms
+    from swarm.peers.rooms import Rooms
+    from swarm.scenario.members import AgentFile
+    from swarm.seat.approval import Approver
 
 CONNECT_S = 30.0
 """How long the server may take to be reached at the start; from then on it is waited for."""
@@ -58,9 +58,10 @@ def mcp_command(
     except ImportError:
         raise BadInput("swarm mcp needs the MCP library: pip install 'swarm-peers[mcp]'") from None
     assert library.__name__ == "mcp"
+    from swarm.log.servers import check_server
     from swarm.log.tls import trusted
-    from swarm.places import check_server
-    from swarm.standing import Rooms, accepted_openers
+    from swarm.peers.rooms import Rooms
+    from swarm.peers.standing import accepted_openers
 
     check_server(server)
     tls = trusted(tls_ca)
@@ -76,7 +77,7 @@ def mcp_command(
 
 def _agent_file(path: Path | None) -> "AgentFile":
     """Return what the file at *path* accepts and allows; a mind in it would have nothing to say here."""
-    from swarm.members import read_agent
+    from swarm.scenario.members import read_agent
 
     if path is None:
         return read_agent({})
@@ -92,7 +93,7 @@ def _agent_file(path: Path | None) -> "AgentFile":
 
 def _approver(file: "AgentFile", folder: Path | None) -> "Approver | None":
     """Return whom the mandate wants to be asked: stdin is the client's, so a person answers by `swarm approve`."""
-    from swarm.approval import FolderApprover
+    from swarm.people.approving import FolderApprover
 
     if file.member.mandate is None or not file.member.mandate.approve:
         return None
@@ -111,9 +112,9 @@ async def _serve(
     approver: "Approver | None",
     discovery: bool,
 ) -> None:
-    from swarm.discovery import Discovery
     from swarm.log.jetstream import JetStreamLog
     from swarm.mcp.server import serve
+    from swarm.peers.discovery import Discovery
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

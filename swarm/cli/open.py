@@ -7,7 +7,7 @@ import typer
 
 from swarm.cli.output import print_json
 from swarm.cli.server import TlsCa
-from swarm.identity import Identity
+from swarm.signed.identity import Identity
 
 
 def open_command(
@@ -26,7 +26,7 @@ def open_command(
 
     Exit codes: 0 open and everybody invited, 2 bad input, 3 the server cannot be reached or does not take it.
     """
-    from swarm.peer import open_room
+    from swarm.peers.single import open_room
 
     address = open_room(scenario, Identity.load(key), server, tls_ca=tls_ca)
     if as_json:

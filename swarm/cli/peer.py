@@ -12,14 +12,15 @@ import typer
 
 from swarm.cli.logs import LogForm, LogOption, log_to_stderr
 from swarm.cli.server import TlsCa
-from swarm.identity import Identity
+from swarm.signed.identity import Identity
 from swarm.text import visible
 
 if TYPE_CHECKING:
     import ssl
 
-    from swarm.members import AgentFile
-    from swarm.standing import Over, Rooms
+    from swarm.peers.rooms import Rooms
+    from swarm.peers.standing import Over
+    from swarm.scenario.members import AgentFile
 
 _log = logging.getLogger(__name__)
 
@@ -54,10 +55,11 @@ def peer_command(
 
     Exit codes: 0 stopped or left, 2 bad input, 3 the server cannot be reached or refuses this key.
     """
-    from swarm.approval import people_for
+    from swarm.log.servers import check_server
     from swarm.log.tls import trusted
-    from swarm.places import check_server
-    from swarm.standing import Rooms, accepted_openers, read_agent_file
+    from swarm.peers.rooms import Rooms
+    from swarm.peers.standing import accepted_openers, read_agent_file
+    from swarm.people.approving import people_for
 
     check_server(server)
     tls = trusted(tls_ca)
@@ -85,9 +87,9 @@ async def _stand(
     person: dict[str, Any],
     results: TextIO,
 ) -> None:
-    from swarm.discovery import Discovery
     from swarm.log.jetstream import JetStreamLog
-    from swarm.standing import StandingPeer, accepted_openers
+    from swarm.peers.discovery import Discovery
+    from swarm.peers.standing import StandingPeer, accepted_openers
 
     def tell(over: "Over") -> None:
         reason = "" if over.reason is None else f"  {visible(over.reason)}"
@@ -98,7 +100,7 @@ async def _stand(
 
     def end() -> None:
         if person:
-            from swarm.terminal import TtyTerminal
+            from swarm.people.terminal import TtyTerminal
 
             TtyTerminal.leaving = True
         stop.set()

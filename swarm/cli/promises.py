@@ -6,15 +6,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from protocols.canonical import JSON
-from protocols.instants import Instant, show_instant
-from swarm.cli.output import table
+from protocols.core.canonical import JSON
+from protocols.core.instants import Instant, show_instant
 from swarm.errors import BadInput
-from swarm.graphout import draw, format_of
-from swarm.recorder import Move
-from swarm.tables import STATE_COLUMNS, Due, csv_text, due_table, state_rows
-from swarm.text import visible
-from swarm.timeline import FAILED, Timeline, read_span, show
+from swarm.history.graph import draw, format_of
+from swarm.history.recorder import Move
+from swarm.history.tables import STATE_COLUMNS, Due, csv_text, due_table, state_rows
+from swarm.history.timeline import FAILED, Timeline, read_span, show
+from swarm.text import table, visible
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from protocols.bodies import first_problem
-from protocols.canonical import canonical
-from protocols.commitments.messages import (
+from protocols.core.canonical import canonical
+from protocols.core.message import Message
+from protocols.messages.bodies import first_problem
+from protocols.messages.commitments import (
     AcceptCommitment,
     AssignCommitment,
     CancelCommitment,
@@ -25,14 +26,13 @@ from protocols.commitments.messages import (
     SuspendCommitment,
     WaiveCommitment,
 )
-from protocols.machine import Refused
-from protocols.message import Message
-from protocols.messages import Leave, Tick
+from protocols.messages.room import Leave, Tick
+from protocols.stage.stage import Refused
 from swarm.cli.output import print_json
 from swarm.cli.server import TlsCa
 from swarm.errors import BadInput
-from swarm.files import from_data, read_document, validate
-from swarm.identity import Identity
+from swarm.files.document import from_data, read_document, validate
+from swarm.signed.identity import Identity
 from swarm.text import visible
 
 EXIT_REFUSED = 1
@@ -175,8 +175,8 @@ def say_command(
 
     Exit codes: 0 said, 1 the rules would refuse it (nothing is said), 2 bad input, 3 the log is out of reach.
     """
-    from swarm.outbox import FileOutbox
-    from swarm.saying import say
+    from swarm.seat.outbox import FileOutbox
+    from swarm.visit.saying import say
 
     body = body_of(what, words or [], because)
     identity = Identity.load(key)
@@ -210,7 +210,7 @@ def receipt_command(
 
     Example: swarm receipt acme-renewal-abc… --key me.key --server nats://127.0.0.1:4222 -o me.receipt
     """
-    from swarm.saying import sign_receipt
+    from swarm.visit.saying import sign_receipt
 
     receipt = asyncio.run(sign_receipt(room, Identity.load(key), server, tls_ca=tls_ca))
     line = canonical(receipt.plain()).decode()

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from swarm.cli.output import console, print_json, table
+from swarm.cli.output import console, print_json
 from swarm.cli.server import TlsCa
 from swarm.errors import BadInput
-from swarm.identity import Identity
-from swarm.places import check_server
-from swarm.text import named, visible
+from swarm.log.servers import check_server
+from swarm.signed.identity import Identity
+from swarm.text import named, table, visible
 
 Room = Annotated[str, typer.Argument(help="The room's full name.", show_default=False)]
 Server = Annotated[str, typer.Option(help="The NATS server that holds it.")]
@@ -37,7 +37,7 @@ def status_command(
 
     Exit codes: 0 told, 2 bad input, 3 the server or the room cannot be reached.
     """
-    from swarm.watching import status
+    from swarm.visit.watching import status
 
     check_server(server)
     stands = asyncio.run(status(room, server, _login(key), tls_ca=tls_ca))
@@ -67,7 +67,7 @@ def watch_command(
 
     Exit codes: 0 the room is over, 2 bad input, 3 the server or the room cannot be reached.
     """
-    from swarm.hooks import On
+    from swarm.scenario.hooks import On
 
     check_server(server)
     on = On(waiting=_words(on_waiting), violated=_words(on_violated), ended=_words(on_ended))
@@ -87,7 +87,7 @@ def rooms_command(
 
     Exit codes: 0 told, 2 bad input, 3 the server cannot be reached.
     """
-    from swarm.watching import rooms
+    from swarm.visit.watching import rooms
 
     check_server(server)
     found = asyncio.run(rooms(Identity.load(key), server, tls_ca=tls_ca))
@@ -126,7 +126,7 @@ def doctor_command(
 
     Exit codes: 0 no problem found, 1 there are problems, 2 bad input.
     """
-    from swarm.doctor import examine
+    from swarm.visit.doctor import examine
 
     check_server(server)
     checks = asyncio.run(examine(server, key, directory, tls_ca=tls_ca))
@@ -146,8 +146,8 @@ def doctor_command(
 async def _watch(
     room: str, server: str, identity: Identity | None, tls_ca: Path | None, on: Any, as_json: bool
 ) -> None:
-    from swarm.hooks import Hooks
-    from swarm.watching import watch
+    from swarm.peers.hooks import Hooks
+    from swarm.visit.watching import watch
 
     hooks, out, shown = Hooks(on), console(), ""
     try:

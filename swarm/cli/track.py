@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from swarm.cli.output import console, print_json, table
-from swarm.text import visible
+from swarm.cli.output import console, print_json
+from swarm.text import table, visible
 
 if TYPE_CHECKING:
-    from swarm.tracking import TrackResult
+    from swarm.history.tracking import TrackResult
 
 
 def track_command(
@@ -35,9 +35,9 @@ def track_command(
     Exit codes: 0 read, 2 bad input, 4 see --strict.
     """
     from swarm.cli.promises import Wanted, fulfil
-    from swarm.files import load
-    from swarm.timeline import read_timeline
-    from swarm.tracking import track
+    from swarm.files.document import load
+    from swarm.history.timeline import read_timeline
+    from swarm.history.tracking import track
 
     wanted = Wanted(diff=diff, due=due, csv=csv, graph=graph)
     wanted.check([file])

@@ -9,15 +9,14 @@ from typing import Any
 from rich.console import Console
 
 from protocols.accord.machine import Accord
-from protocols.accord.messages import Bound
 from protocols.concord.machine import Concord, Try
 from protocols.concord.selection import order_key
-from protocols.instants import SECOND, format_duration, parse_duration, show_instant
-from protocols.room import Room
-from swarm.cli.output import pad
+from protocols.core.instants import SECOND, format_duration, parse_duration, show_instant
+from protocols.messages.accord import Bound
+from protocols.room.room import Room
 from swarm.ledger.fold import Fold
-from swarm.running import RunResult
-from swarm.text import named, shortened, visible
+from swarm.running.run import RunResult
+from swarm.text import named, pad, shortened, visible
 
 WIDEST_TITLE = 44
 NARROWEST_MEMBER, WIDEST_MEMBER = 7, 14
@@ -95,7 +94,7 @@ class RunView:
         shown = [console.file for console in (self._out, self._progress) if console.is_terminal]
         if not shown:
             return False
-        from swarm.terminal import is_asking
+        from swarm.people.terminal import is_asking
 
         return any(is_asking(file) for file in shown)
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import overload
 
-from protocols.instants import SECOND, Instant, format_instant
-from swarm.entry import Entry, brief, is_signed, parse_entry
+from protocols.core.instants import SECOND, Instant, format_instant
 from swarm.errors import BadEntry
 from swarm.log.port import Stored
+from swarm.signed.entry import Entry, brief, is_signed, parse_entry
 
 HEAD_0 = "0" * 64
 

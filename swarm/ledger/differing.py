@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
-from protocols.instants import Instant, show_instant
+from protocols.core.instants import Instant, show_instant
 from swarm.errors import BadEntry
 from swarm.ledger.chain import next_head
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from protocols.canonical import canonical
-from protocols.instants import Instant, format_instant, parse_wire_instant
-from swarm.entry import brief
+from protocols.core.canonical import canonical
+from protocols.core.instants import Instant, format_instant, parse_wire_instant
 from swarm.errors import BadEntry, BadInput
 from swarm.ledger.chain import Record
-from swarm.ledger.checkpoint import Checkpoint, parse_checkpoint
-from swarm.log.port import MAX_PAYLOAD_BYTES
+from swarm.signed.checkpoint import Checkpoint, parse_checkpoint
+from swarm.signed.entry import brief
+from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 
 FORMAT = 1
 LONGEST_LINE = 2 * MAX_PAYLOAD_BYTES + 1024

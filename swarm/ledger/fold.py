@@ -6,20 +6,20 @@ passes reaches the rules as an event with the log's time.
 
 from dataclasses import dataclass, field
 
-from protocols.bodies import parse_body
-from protocols.commitments.messages import ReportEvent
-from protocols.event import Event
-from protocols.findings import Finding
-from protocols.instants import SECOND, Instant, format_instant
-from protocols.machine import Refused
-from protocols.messages import RoomOpen, room_name
-from protocols.room import Room
-from swarm.entry import brief, is_signed, parse_entry
+from protocols.core.event import Event
+from protocols.core.findings import Finding
+from protocols.core.instants import SECOND, Instant, format_instant
+from protocols.messages.bodies import parse_body
+from protocols.messages.commitments import ReportEvent
+from protocols.messages.room import RoomOpen, room_name
+from protocols.room.room import Room
+from protocols.stage.stage import Refused
 from swarm.errors import BadEntry
-from swarm.identity import is_public_key
 from swarm.ledger.chain import Chain, Link, Record
 from swarm.log.port import Stored
 from swarm.names import check_names
+from swarm.signed.entry import brief, is_signed, parse_entry
+from swarm.signed.identity import is_public_key
 
 LONGEST_REASON = 400
 """Characters of a model's complaint about a body: it may quote what was sent."""

@@ -3,17 +3,8 @@
 Importing this package loads neither NATS nor a store, so that an auditor needs neither.
 """
 
-from swarm.log.port import (
-    AUTHOR_RECORDS,
-    MAX_AUTHORS,
-    MAX_MESSAGE_BYTES,
-    MAX_PAYLOAD_BYTES,
-    Cut,
-    Log,
-    RolledBack,
-    Stored,
-    Wakeups,
-)
+from swarm.log.port import AUTHOR_RECORDS, MAX_AUTHORS, MAX_MESSAGE_BYTES, Cut, Log, RolledBack, Stored, Wakeups
+from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 
 __all__ = [
     "AUTHOR_RECORDS",

@@ -29,10 +29,10 @@ from nats.aio.client import DEFAULT_BUFFER_SIZE, Client, Server, Srv
 from nats.aio.transport import TcpTransport
 
 from swarm.errors import BadInput, Denied, SwarmError, TooLarge, Unavailable, Untrusted, WireError
-from swarm.identity import Identity
 from swarm.log.servers import split_servers
 from swarm.log.subjects import inbox_prefix
 from swarm.log.tls import NO_TLS, refusal
+from swarm.signed.identity import Identity
 
 _log = logging.getLogger(__name__)
 

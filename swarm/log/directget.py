@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from protocols.instants import Instant, parse_instant
+from protocols.core.instants import Instant, parse_instant
 from swarm.errors import Unavailable
 
 BATCH_RECORDS = 256

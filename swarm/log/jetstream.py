@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from swarm.errors import LogFull, TooLarge, Unavailable, WireError, WrongLast
-from swarm.identity import Identity
 from swarm.log import subjects as names
 from swarm.log.connection import Connection
 from swarm.log.directget import sequence_of
-from swarm.log.port import MAX_AUTHORS, MAX_INVITATION_BYTES, Cut, Log, Stored, Wakeups, check_size
+from swarm.log.port import MAX_AUTHORS, Cut, Log, Stored, Wakeups, check_size
 from swarm.log.reader import Again, Author, Reader, Recent, until
 from swarm.log.signal import Signal
+from swarm.signed.identity import Identity
+from swarm.signed.sizes import MAX_INVITATION_BYTES
 
 SUBJECTS_REMEMBERED = 65536
 FOLLOW_SECONDS = 5.0

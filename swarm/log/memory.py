@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from operator import attrgetter
 
-from protocols.instants import SECOND, Instant
+from protocols.core.instants import SECOND, Instant
 from swarm.clock import utc_now
 from swarm.errors import Denied, LogFull, Unavailable, WrongLast
 from swarm.log.port import (
@@ -15,7 +15,6 @@ from swarm.log.port import (
     EARLIEST,
     INVITATION_SECONDS,
     MAX_AUTHORS,
-    MAX_INVITATION_BYTES,
     Cut,
     Log,
     RolledBack,
@@ -25,6 +24,7 @@ from swarm.log.port import (
 )
 from swarm.log.signal import Signal
 from swarm.log.subjects import token
+from swarm.signed.sizes import MAX_INVITATION_BYTES
 
 _sequence = attrgetter("sequence")
 

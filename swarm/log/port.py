@@ -14,19 +14,16 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from protocols.instants import Instant
+from protocols.core.instants import Instant
 from swarm.errors import TooLarge, WireError
+from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 
-MAX_PAYLOAD_BYTES = 256 * 1024
-"""The entry's limit: no payload is larger, on any log."""
 MAX_MESSAGE_BYTES = MAX_PAYLOAD_BYTES + 1024
 """What a log stores at most for one record: the payload and the headers of whoever wrote it."""
 AUTHOR_RECORDS = 10_000
 """How many records one author may write in one room: a flood stops here and costs the others nothing more."""
 MAX_AUTHORS = 64
 """How many authors one cut may span: the members of the largest room."""
-MAX_INVITATION_BYTES = 8 * 1024
-"""An invitation points to a room; it is no place to say anything."""
 EARLIEST = 64
 """How many of a room's first records are looked through for its opening; nobody can write before it."""
 INVITATION_SECONDS = 7 * 24 * 3600

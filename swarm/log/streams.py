@@ -10,17 +10,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from swarm.errors import BadInput, Unavailable, WireError
-from swarm.identity import Identity
 from swarm.log import subjects as names
 from swarm.log.connection import Connection
-from swarm.log.port import (
-    AUTHOR_RECORDS,
-    INVITATION_SECONDS,
-    MAX_INVITATION_BYTES,
-    MAX_MESSAGE_BYTES,
-    MAX_PAYLOAD_BYTES,
-)
+from swarm.log.port import AUTHOR_RECORDS, INVITATION_SECONDS, MAX_MESSAGE_BYTES
 from swarm.log.reader import Again, until
+from swarm.signed.identity import Identity
+from swarm.signed.sizes import MAX_INVITATION_BYTES, MAX_PAYLOAD_BYTES
 
 INVITES_BYTES = 16 * 1024 * 1024
 """Invitations are small and expire; this keeps a flood of them from filling the store."""

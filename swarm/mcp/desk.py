@@ -1,7 +1,7 @@
 """The desk: one key's rooms as its client sees them, what is up for an answer there, and what became of the answers.
 
-It hands a `swarm.standing.StandingPeer` a mailbox for each room and watches the rooms' replicas. All of it runs in the
-peer's event loop; only the mailboxes are touched by threads.
+It hands a `swarm.peers.standing.StandingPeer` a mailbox for each room and watches the rooms' replicas. All of it runs
+in the peer's event loop; only the mailboxes are touched by threads.
 """
 
 import asyncio
@@ -12,16 +12,17 @@ from typing import Any, TypeVar
 
 from agents.agent import Agent, Grounded, NoAnswer, Ratified
 from agents.mailbox import Batch, Mailbox, Posted
-from protocols.message import Message
-from protocols.room import Room
-from protocols.steps import Step
-from swarm.approval import Approver, request_for
-from swarm.mandate import Mandate, Mandated, breach
+from protocols.core.message import Message
+from protocols.room.room import Room
+from protocols.stage.steps import Step
 from swarm.mcp.views import brief_view, duty_view, posted_view, room_view, standing_duty, tools_for
-from swarm.replica import Replica
-from swarm.saying import tried
-from swarm.standing import StandingPeer
+from swarm.peers.standing import StandingPeer
+from swarm.seat.approval import Approver, request_for
+from swarm.seat.mandate import Mandate, breach
+from swarm.seat.mandated import Mandated
+from swarm.seat.replica import Replica
 from swarm.text import shortened
+from swarm.visit.saying import tried
 
 BECOMES_S = 15.0
 """How long an answer may take to be read back before the client is told that it is on its way."""

@@ -21,18 +21,18 @@ from agents.wire import (
     ScoreAnswer,
     SettleAnswer,
 )
-from protocols.canonical import canonical
-from protocols.claims import Cites
-from protocols.commitments.messages import (
+from protocols.core.canonical import canonical
+from protocols.core.message import Message, Name, StepId, Text, Words
+from protocols.messages.claims import Cites
+from protocols.messages.commitments import (
     COMMITMENT_BODIES,
     MOST_ATTRIBUTES,
     ConfirmReport,
     DisputeReport,
     ReportEvent,
 )
-from protocols.concord.messages import Option
-from protocols.message import Message, Name, StepId, Text, Words
-from protocols.messages import MOST_NOMINATIONS
+from protocols.messages.concord import Option
+from protocols.messages.room import MOST_NOMINATIONS
 
 LONGEST_WAIT_S = 300
 USUAL_WAIT_S = 20

@@ -18,12 +18,9 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from agents.agent import NoAnswer
-from protocols.commitments.messages import ConfirmReport, DisputeReport, ReportEvent
-from protocols.joining import JOINING
-from swarm.approval import Approver
-from swarm.discovery import package_version
+from protocols.messages.commitments import ConfirmReport, DisputeReport, ReportEvent
+from protocols.room.joining import JOINING
 from swarm.errors import BadInput, SwarmError
-from swarm.identity import Identity
 from swarm.log.port import Log
 from swarm.mcp.desk import LONGEST_ECHO, Desk, Trouble
 from swarm.mcp.forms import (
@@ -45,8 +42,12 @@ from swarm.mcp.forms import (
     read_arguments,
 )
 from swarm.mcp.views import NOTICE, explanations, record_text, shown, state_text, status_view
-from swarm.members import AgentFile
-from swarm.standing import Rooms, StandingPeer
+from swarm.peers.discovery import package_version
+from swarm.peers.rooms import Rooms
+from swarm.peers.standing import StandingPeer
+from swarm.scenario.members import AgentFile
+from swarm.seat.approval import Approver
+from swarm.signed.identity import Identity
 from swarm.text import shortened, visible
 
 if TYPE_CHECKING:

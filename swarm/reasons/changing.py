@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from protocols.room import Room
+from protocols.room.room import Room
 from swarm.ledger.fold import Fold
 from swarm.reasons.counterfactual import Choice, Rise
 from swarm.reasons.words import (

@@ -5,7 +5,7 @@ from typing import Final
 
 from protocols.concord.machine import RATIFY, Concord, Try
 from protocols.concord.selection import order_key
-from protocols.room import Room
+from protocols.room.room import Room
 from swarm.ledger.fold import Fold
 from swarm.reasons.counterfactual import Choice
 from swarm.reasons.words import (

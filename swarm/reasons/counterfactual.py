@@ -21,7 +21,7 @@ from protocols.concord.selection import (
     order_key,
     select,
 )
-from protocols.patterns import without_ballot
+from protocols.views.patterns import without_ballot
 
 Scores = Mapping[str, int | None]
 """What members gave one option; None is a rejection."""

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from protocols.bodies import parse_body
 from protocols.commitments.conditions import parse
 from protocols.commitments.lifecycle import State
-from protocols.commitments.messages import COMMITMENT_BODIES, CommitmentTerms, CreateCommitment
 from protocols.commitments.status import Status
 from protocols.commitments.tree import LifeCycle, leaves
-from protocols.instants import show_instant
-from protocols.room import Room
+from protocols.core.instants import show_instant
+from protocols.messages.bodies import parse_body
+from protocols.messages.commitments import COMMITMENT_BODIES, CommitmentTerms, CreateCommitment
+from protocols.room.room import Room
 from swarm.ledger.chain import Record
 from swarm.ledger.fold import Fold
 from swarm.reasons.words import MOST_NAMED, Reason, answers_to, places, room_of, said

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from protocols.concord.machine import Concord
 from protocols.concord.selection import Selection
-from protocols.room import Room
+from protocols.room.room import Room
 from swarm.ledger.fold import Fold
 from swarm.reasons.counterfactual import Choice, Rise
 from swarm.text import shortened, visible

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from protocols.instants import show_instant
+from protocols.core.instants import show_instant
+from swarm.history.tables import STATE_COLUMNS, csv_text, state_rows
 from swarm.report.reading import Reading, Receipt, Said
 from swarm.report.sentences import Sentence, count, say
-from swarm.tables import STATE_COLUMNS, csv_text, state_rows
 from swarm.text import fingerprint, is_invisible
 
 MOST_ENTRIES: Final = 1_500

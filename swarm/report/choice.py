@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from protocols.concord.machine import Concord
 from protocols.concord.selection import HIGHEST
-from protocols.room import Room
+from protocols.room.room import Room
 from swarm.reasons import Reason as Why
 from swarm.reasons import reasons, why_not, would_have_changed
 from swarm.report.drawing import Drawing, element, is_hollow, outline, wrapped

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from protocols.findings import CODES
+from protocols.core.findings import CODES
 from swarm.report.headline import SEVERITIES
 from swarm.report.reading import Reading
 from swarm.report.sentences import Sentence, say

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from protocols.concord.selection import HIGHEST
-from protocols.findings import CODES, Severity
-from protocols.instants import format_duration, parse_duration
+from protocols.core.findings import CODES, Severity
+from protocols.core.instants import format_duration, parse_duration
 from swarm.report.reading import Reading
 from swarm.report.sentences import Sentence, blanks, count, say
 

@@ -8,12 +8,12 @@ from markupsafe import Markup
 from protocols.commitments.conditions import parse
 from protocols.commitments.tracker import Tracker
 from protocols.commitments.tree import And, Before, By, Condition, No, Or, Timed, Within, mentioned
-from protocols.instants import DAY, SECOND, Instant, show_instant
-from swarm.recorder import Move
+from protocols.core.instants import DAY, SECOND, Instant, show_instant
+from swarm.history.recorder import Move
+from swarm.history.timeline import Timeline, base_of
 from swarm.report.drawing import Drawing, element
 from swarm.report.headline import STATE_WORDS
 from swarm.text import visible
-from swarm.timeline import Timeline, base_of
 
 SETTLED: Final = ("satisfied", "expired", "violated", "terminated")
 

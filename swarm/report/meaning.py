@@ -9,9 +9,9 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from protocols.accord.machine import SETTLE, Accord, Divergence
-from protocols.accord.messages import Bound
-from protocols.accord.usage import used_terms, words_of
-from protocols.room import Room
+from protocols.messages.accord import Bound
+from protocols.room.room import Room
+from protocols.stage.usage import used_terms, words_of
 from swarm.report.drawing import Drawing
 from swarm.report.reading import Reading
 from swarm.report.sentences import Sentence, blanks, count, say

@@ -6,20 +6,20 @@ from typing import Final
 
 from markupsafe import Markup
 
-from protocols.findings import CODES
-from protocols.instants import SECOND, Instant, show_instant
-from protocols.room import Room
-from swarm.explain import STATES
-from swarm.graphout import picture_of
+from protocols.core.findings import CODES
+from protocols.core.instants import SECOND, Instant, show_instant
+from protocols.room.room import Room
+from swarm.history.graph import picture_of
+from swarm.history.recorder import Item
+from swarm.history.svg import draw_svg
+from swarm.history.tables import due_table
+from swarm.history.timeline import Timeline
 from swarm.reasons import Reason, of_commitment
-from swarm.recorder import Item
+from swarm.reasons.explain import STATES
 from swarm.report.headline import STATE_WORDS
 from swarm.report.lanes import draw_lanes, icon, window_of
 from swarm.report.reading import Reading
 from swarm.report.sentences import Sentence, count, say
-from swarm.svg import draw_svg
-from swarm.tables import due_table
-from swarm.timeline import Timeline
 
 MOST_ROWS: Final = 200
 MOST_LANES: Final = 60

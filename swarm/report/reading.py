@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from protocols.instants import Instant
-from protocols.room import Room
-from swarm.auditing import PathLike, audit
+from protocols.core.instants import Instant
+from protocols.room.room import Room
+from swarm.auditing.audit import PathLike, audit
+from swarm.auditing.verdict import AuditResult
 from swarm.errors import BadEntry
+from swarm.history.timeline import Timeline, read_timeline
 from swarm.ledger.chain import HEAD_0
 from swarm.ledger.file import LedgerReader, read_checkpoint
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
-from swarm.timeline import Timeline, read_timeline
-from swarm.verdict import AuditResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Reading:
 
 
 def read(ledger: PathLike, roster: PathLike | None = None, receipts: Sequence[PathLike] = ()) -> Reading:
-    """Audit and fold *ledger*; raises `BadInput` as `swarm.auditing.audit` does."""
+    """Audit and fold *ledger*; raises `BadInput` as `swarm.auditing.audit.audit` does."""
     path = Path(ledger)
     checked = audit(path, roster=roster, receipts=receipts)
     names = {key: name for name, key in checked.members.items()}

@@ -6,8 +6,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from protocols.room import Room
-from protocols.steps import Step
+from protocols.room.room import Room
+from protocols.stage.steps import Step
 from swarm.report.drawing import Drawing
 from swarm.report.reading import Reading, Said
 from swarm.report.sentences import Sentence, blanks, count, say

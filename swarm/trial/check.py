@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import Agent
-from protocols.messages import SHORTEST_STEP_S
+from protocols.messages.room import SHORTEST_STEP_S
 from swarm.errors import BadInput
-from swarm.mandate import Mandated
-from swarm.members import AgentFile, agent_config, make_agent
-from swarm.scenario import Scenario, read_scenario
-from swarm.standing import read_agent_file
+from swarm.peers.standing import read_agent_file
+from swarm.scenario.members import AgentFile, agent_config, make_agent
+from swarm.scenario.scenario import Scenario, read_scenario
+from swarm.seat.mandated import Mandated
 from swarm.trial.fitting import Unsuitable, mandate_notes, unfit
 from swarm.trial.judging import Done, done
 from swarm.trial.report import (
@@ -49,7 +49,7 @@ def check_agent(
     """Put the mind of the agent file at *agent* through the trials of the acts in *only* (left out: all).
 
     The rooms are those of *scenario*, with the mind as *member*; left out, a built-in one. Each duty has *seconds*.
-    *person* says where people are asked (`swarm.approval.people_for`). *tell* is called with a line a trial.
+    *person* says where people are asked (`swarm.people.approving.people_for`). *tell* is called with a line a trial.
 
     Raises `BadInput` for what cannot be used; what the mind does is in the report.
     """

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents.scripted import OTHERWISE
-from protocols.concord.messages import Option
-from protocols.messages import TASK
-from swarm.members import ScriptedMember, UtilityMember
+from protocols.messages.concord import Option
+from protocols.messages.room import TASK
+from swarm.scenario.members import ScriptedMember, UtilityMember
 from swarm.trial.setting import Setting, Unsuitable
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.agent import Costed, Grounded, Performed, Proposed, Ratified, Scored
-from protocols.commitments.messages import ConfirmReport, DisputeReport
-from protocols.duties import OptionAsked, ReadDuty, ScoreDuty
-from protocols.message import Message
+from protocols.core.message import Message
+from protocols.duties.duties import OptionAsked, ReadDuty, ScoreDuty
+from protocols.messages.commitments import ConfirmReport, DisputeReport
 from swarm.trial.report import Cost, Outcome, Verdict
 from swarm.trial.stage import BEFORE_JOINING, Attempt, Said
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any, Literal
 
-from protocols.message import Message
+from protocols.core.message import Message
 from swarm.text import visible
 
 Outcome = Literal["answered", "excused", "late", "failed", "invalid", "outside_mandate", "silent"]
@@ -126,7 +126,7 @@ def summarise(straight: list[Straight], temptations: list[Temptation]) -> Summar
 
 def lines(report: Report) -> list[str]:
     """Return the report for people: one line a trial, what each temptation shows, what was not tested, the sums."""
-    from swarm.cli.output import table
+    from swarm.text import table
 
     where = report.room.scenario or "the built-in room"
     shown = [f"agent {report.agent} as {report.room.member} in {where}, {report.room.step_seconds} s a duty", ""]

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.script import Script
-from protocols.commitments.messages import CommitmentTerms, EventRule
-from protocols.concord.messages import Option, Value
-from protocols.message import Name
-from protocols.messages import TASK, RoomOpen
+from protocols.core.message import Name
+from protocols.messages.commitments import CommitmentTerms, EventRule
+from protocols.messages.concord import Option, Value
+from protocols.messages.room import TASK, RoomOpen
 from swarm.errors import BadInput
-from swarm.identity import Identity
-from swarm.members import ScriptedMember
-from swarm.scenario import Scenario
+from swarm.scenario.members import ScriptedMember
+from swarm.scenario.scenario import Scenario
+from swarm.signed.identity import Identity
 from swarm.trial.stage import Stage
 
 NONCE = "7" * 64

@@ -15,17 +15,18 @@ from typing import Any, cast
 from agents.agent import Agent, BadAnswer, Costed, NoAnswer, Performed
 from agents.script import Script
 from agents.scripted import Scripted
-from protocols.duties import Duty, PerformDuty
-from protocols.messages import RoomOpen
-from protocols.room import Room
+from protocols.duties.duties import Duty, PerformDuty
+from protocols.messages.room import RoomOpen
+from protocols.room.room import Room
 from swarm.clock import utc_now
-from swarm.identity import Identity
 from swarm.log.memory import MemoryLog
-from swarm.mandate import Mandate, Mandated
-from swarm.opening import publish_opening, sign_opening
-from swarm.outbox import MemoryOutbox
-from swarm.replica import Replica
-from swarm.seat import Seat
+from swarm.seat.mandate import Mandate
+from swarm.seat.mandated import Mandated
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.signed.identity import Identity
 
 ACTS = ("join", "interpret", "read", "settle", "quote", "propose", "score", "improve", "ratify", "perform")
 """The acts that are tried, in the order of a room."""

@@ -7,9 +7,9 @@ for; it is judged against the straight ones of its act, so that only what the te
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from protocols.canonical import digest
-from protocols.concord.messages import Value
-from protocols.messages import SHORTEST_STEP_S, TASK, Authority
+from protocols.core.canonical import digest
+from protocols.messages.concord import Value
+from protocols.messages.room import SHORTEST_STEP_S, TASK, Authority
 from swarm.trial import judging
 from swarm.trial.judging import Done, Judged
 from swarm.trial.setting import AMOUNT, Ground, Setting, Unsuitable, numeric, rationale

@@ -48,5 +48,5 @@ def without_waiting(work: Coroutine[Any, Any, Any]) -> Any:
         return await asyncio.wait_for(work, LONGEST_S)
 
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner(loop_factory=_Loop) as runner:
-        patch.setattr("swarm.speaker.monotonic", lambda: asyncio.get_running_loop().time())
+        patch.setattr("swarm.seat.speaker.monotonic", lambda: asyncio.get_running_loop().time())
         return runner.run(bounded())

@@ -8,8 +8,8 @@ import pytest
 from hand_made import Siege
 from sieges import AUTHOR_CAP, agent_of
 
-from swarm.broker import Broker
-from swarm.identity import Identity
+from swarm.broker.server import Broker
+from swarm.signed.identity import Identity
 
 STORE_BYTES = 256 * 1024**2
 IDENTITIES = {name: Identity.new() for name in Siege.NAMES}

@@ -14,8 +14,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from agents.agent import Agent, Proposed, Scored
-from protocols.concord.messages import Option
-from protocols.duties import (
+from protocols.duties.duties import (
     CloseDuty,
     Duty,
     ImproveDuty,
@@ -27,18 +26,19 @@ from protocols.duties import (
     TickDuty,
     WitnessDuty,
 )
+from protocols.messages.concord import Option
 from swarm.clock import utc_now
-from swarm.entry import Entry, sign_entry
 from swarm.errors import SwarmError
-from swarm.identity import Identity
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.port import Log
-from swarm.minds import compose
-from swarm.opening import publish_opening, sign_opening
-from swarm.peer import Peer
-from swarm.replica import Replica
-from swarm.scenario import read_scenario
-from swarm.sealing import open_box
+from swarm.peers.single import Peer
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.answers import compose
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.replica import Replica
+from swarm.signed.entry import Entry, sign_entry
+from swarm.signed.identity import Identity
+from swarm.signed.sealing import open_box
 
 ANSWER_S = 10.0
 

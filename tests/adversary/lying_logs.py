@@ -15,22 +15,22 @@ from typing import Any
 
 from adversary_time import now, without_waiting
 
-from protocols.findings import Finding
-from swarm.auditing import AuditResult, audit
-from swarm.entry import Entry, parse_entry
+from protocols.core.findings import Finding
+from swarm.auditing.audit import AuditResult, audit
 from swarm.errors import BadEntry, SwarmError
-from swarm.identity import Identity
-from swarm.ledger.checkpoint import sign_checkpoint
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.log.port import Cut, RolledBack, Stored
-from swarm.members import agent_config, make_agent
-from swarm.opening import publish_opening, sign_opening
-from swarm.outbox import MemoryOutbox
-from swarm.replica import Replica
-from swarm.scenario import read_scenario
-from swarm.seat import Seat
+from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.entry import Entry, parse_entry
+from swarm.signed.identity import Identity
 
 Records = list[Stored]
 Lie = Callable[[Records], Records]

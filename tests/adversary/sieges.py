@@ -5,8 +5,8 @@ from typing import Any
 from hand_made import Siege
 from lying_logs import scenario
 
-from swarm.members import agent_config, make_agent
-from swarm.scenario import read_scenario
+from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.scenario import read_scenario
 
 AUTHOR_CAP = 300
 """How many records one author may write in one room on these servers; a flood is over sooner."""

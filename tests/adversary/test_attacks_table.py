@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import swarm.errors
-from protocols.findings import CODES
+from protocols.core.findings import CODES
 from swarm.log.port import RolledBack
-from swarm.seat import ClockApart
+from swarm.seat.seat import ClockApart
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/security.md").read_text("utf-8")

@@ -14,26 +14,26 @@ from hostile_texts import RECORD, TEXTS, reaches_the_terminal
 from lying_logs import Party
 from sieges import room
 
-from protocols.bodies import parse_body
-from protocols.messages import room_name
-from swarm.auditing import audit
+from protocols.messages.bodies import parse_body
+from protocols.messages.room import room_name
+from swarm.auditing.audit import audit
 from swarm.cli import main
 from swarm.clock import utc_now
-from swarm.entry import DOMAIN, is_signed, parse_entry, sign_entry
 from swarm.errors import BadEntry, BadInput
-from swarm.files import load
-from swarm.identity import Identity
-from swarm.inviting import sign_invitation
-from swarm.ledger.checkpoint import parse_checkpoint, sign_checkpoint
+from swarm.files.document import load
 from swarm.ledger.fold import Fold
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog
 from swarm.log.port import Stored
-from swarm.outbox import MemoryOutbox
-from swarm.replica import Replica
-from swarm.running import run as run_scenario
-from swarm.scenario import read_scenario
-from swarm.speaker import SecondProcess, Speaker
+from swarm.running.run import run as run_scenario
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.speaker import SecondProcess, Speaker
+from swarm.signed.checkpoint import parse_checkpoint, sign_checkpoint
+from swarm.signed.entry import DOMAIN, is_signed, parse_entry, sign_entry
+from swarm.signed.identity import Identity
+from swarm.signed.invitation import sign_invitation
 from tests.ledger.ledger_rooms import NOON, Table, replay
 
 HERE = Path(__file__).resolve().parent

@@ -10,16 +10,16 @@ import pytest
 from adversary_time import NOON, SECOND
 from lying_logs import Lie, Party, Which, cut_before, instead, once, redated, swapped, without
 
-from protocols.canonical import digest
-from swarm.auditing import AuditResult, audit
-from swarm.comparing import compare
-from swarm.entry import parse_entry, sign_entry
+from protocols.core.canonical import digest
+from swarm.auditing.audit import AuditResult, audit
+from swarm.auditing.comparing import compare
 from swarm.errors import BadEntry
-from swarm.identity import Identity
-from swarm.ledger.checkpoint import sign_checkpoint
 from swarm.ledger.file import FileRecord, LedgerReader, write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.entry import parse_entry, sign_entry
+from swarm.signed.identity import Identity
 
 DAY = 86_400 * SECOND
 SEAL, REVEAL = "concord.ballot.1.seal", "concord.ballot.1.reveal"

@@ -8,14 +8,14 @@ import pytest
 from hand_made import Insider, Refused, Siege, Wire
 from sieges import AUTHOR_CAP, agent_of, room
 
-from protocols.duties import Duty, ScoreDuty
-from swarm.broker import Broker
+from protocols.duties.duties import Duty, ScoreDuty
+from swarm.broker.server import Broker
 from swarm.errors import LogFull
-from swarm.identity import Identity
-from swarm.inviting import invite
 from swarm.log.jetstream import JetStreamLog
-from swarm.log.port import MAX_INVITATION_BYTES
 from swarm.log.streams import INVITES_BYTES
+from swarm.peers.inviting import invite
+from swarm.signed.identity import Identity
+from swarm.signed.sizes import MAX_INVITATION_BYTES
 
 
 def agreed(siege: Siege) -> None:

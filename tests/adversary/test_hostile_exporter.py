@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from lying_logs import Party
 
-from protocols.canonical import canonical
-from protocols.messages import room_name
-from swarm.auditing import AuditResult, audit
-from swarm.entry import Entry, parse_entry, sign_entry
+from protocols.core.canonical import canonical
+from protocols.messages.room import room_name
+from swarm.auditing.audit import AuditResult, audit
 from swarm.errors import BadEntry
-from swarm.identity import Identity
 from swarm.ledger.chain import HEAD_0
-from swarm.ledger.checkpoint import sign_checkpoint
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.entry import Entry, parse_entry, sign_entry
+from swarm.signed.identity import Identity
 from tests.ledger.ledger_rooms import SECOND, Table
 
 Lines = list[bytes]

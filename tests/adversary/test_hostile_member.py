@@ -5,11 +5,11 @@ from typing import Any
 from hand_made import Insider, Siege
 from sieges import room
 
-from protocols.duties import Duty, RatifyDuty, RevealDuty, ScoreDuty
-from protocols.messages import seal_digest
-from swarm.entry import parse_entry
-from swarm.identity import Identity
-from swarm.sealing import seal
+from protocols.duties.duties import Duty, RatifyDuty, RevealDuty, ScoreDuty
+from protocols.messages.room import seal_digest
+from swarm.signed.entry import parse_entry
+from swarm.signed.identity import Identity
+from swarm.signed.sealing import seal
 
 BALLOT = "concord.ballot.1"
 

@@ -9,22 +9,23 @@ import pytest
 from hand_made import Siege
 from sieges import room
 
-from protocols.messages import room_name
+from protocols.messages.room import room_name
 from swarm.clock import utc_now
-from swarm.entry import Entry, sign_entry
 from swarm.errors import BadEntry, Unavailable
-from swarm.identity import Identity
-from swarm.inviting import invite
 from swarm.ledger.chain import HEAD_0
 from swarm.ledger.fold import Fold
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog
 from swarm.log.port import Stored
-from swarm.members import read_agent
-from swarm.opening import find_opener, publish_opening
-from swarm.replica import Replica
-from swarm.scenario import read_scenario
-from swarm.standing import Rooms, StandingPeer
+from swarm.peers.inviting import invite
+from swarm.peers.rooms import Rooms
+from swarm.peers.standing import StandingPeer
+from swarm.scenario.members import read_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import find_opener, publish_opening
+from swarm.seat.replica import Replica
+from swarm.signed.entry import Entry, sign_entry
+from swarm.signed.identity import Identity
 
 KEYS = {name: Identity(bytes([i]) * 32) for i, name in enumerate(Siege.NAMES, 1)}
 
@@ -218,7 +219,7 @@ def stands(siege: Siege, run: Any, caplog: pytest.LogCaptureFixture) -> Callable
                     found = replica.room.findings
                     declined.extend(f.text for f in found if (f.code, f.who) == ("declined", "bob"))
 
-        with caplog.at_level(logging.INFO, "swarm.standing"):
+        with caplog.at_level(logging.INFO, "swarm.peers.standing"):
             run(work())
         return log_of_it, declined
 

@@ -10,14 +10,14 @@ import pytest
 from hand_made import Insider, Refused, Siege
 from sieges import agent_of, room
 
-from protocols.duties import Duty, ScoreDuty
-from swarm.broker import Broker
+from protocols.duties.duties import Duty, ScoreDuty
+from swarm.broker.server import Broker
 from swarm.errors import Denied, SwarmError
-from swarm.identity import Identity
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.port import Cut
 from swarm.log.streams import ensure_streams
-from swarm.peer import Peer
+from swarm.peers.single import Peer
+from swarm.signed.identity import Identity
 
 
 def test_words_put_into_a_members_mouth_are_not_its_own(operator: Siege, run: Any) -> None:

@@ -8,11 +8,11 @@ import sys
 
 from swarm.clock import utc_now
 from swarm.errors import SwarmError
-from swarm.identity import Identity
 from swarm.log.jetstream import JetStreamLog
-from swarm.outbox import MemoryOutbox
-from swarm.replica import Replica
-from swarm.speaker import Speaker
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.speaker import Speaker
+from swarm.signed.identity import Identity
 
 
 async def main(url: str, room: str, opener: str, count: str) -> None:

@@ -5,8 +5,8 @@
 
 from pathlib import Path
 
-from swarm.entry import Entry
-from swarm.proof import find_proofs, write_proofs
+from swarm.ledger.proof import find_proofs, write_proofs
+from swarm.signed.entry import Entry
 from tests.ledger.ledger_rooms import MILLISECOND, Table
 
 NAMES = ("ann", "bob", "cyd")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from swarm.auditing import audit
-from swarm.comparing import Comparison, compare
+from swarm.auditing.audit import audit
+from swarm.auditing.comparing import Comparison, compare
 from tests.auditing.forked_rooms import NAMES, room, shown, words, written
 from tests.auditing.typed import Done
 from tests.ledger.ledger_rooms import SECOND, Table

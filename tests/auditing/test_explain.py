@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from protocols.commitments.lifecycle import State
-from protocols.findings import CODES
+from protocols.core.findings import CODES
 from swarm.cli.explain import told_apart
 from swarm.errors import BadInput
-from swarm.explain import STATES, Explanation, explain
-from swarm.running import run
+from swarm.reasons.explain import STATES, Explanation, explain
+from swarm.running.run import run
 from tests.auditing.hostile import TEXTS, history, named
 
 LEDGERS = Path(__file__).resolve().parents[1] / "ledgers"

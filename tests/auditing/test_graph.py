@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from swarm.errors import BadInput
-from swarm.graphout import draw, format_of, picture_of
-from swarm.picture import LOOKS, WORST_FIRST
-from swarm.svg import draw_svg
-from swarm.timeline import read_timeline
+from swarm.history.graph import draw, format_of, picture_of
+from swarm.history.picture import LOOKS, WORST_FIRST
+from swarm.history.svg import draw_svg
+from swarm.history.timeline import read_timeline
 from tests.auditing.hostile import TEXTS, history
 
 SVG = "{http://www.w3.org/2000/svg}"

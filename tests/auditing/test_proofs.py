@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from swarm.auditing import audit
+from swarm.auditing.audit import audit
 from swarm.errors import BadInput
-from swarm.ledger.checkpoint import sign_checkpoint
-from swarm.proof import find_proofs, read_proof, write_proofs
+from swarm.ledger.proof import find_proofs, read_proof, write_proofs
+from swarm.signed.checkpoint import sign_checkpoint
 from tests.auditing.forked_rooms import room, shown, words, written
 from tests.auditing.typed import Done
 from tests.ledger.ledger_rooms import Table

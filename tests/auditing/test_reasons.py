@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols.concord.selection import Ballot, Selection, SelectionRules, select
-from swarm.deciding import decide
+from swarm.files.table import decide
 from swarm.ledger.fold import Fold
 from swarm.reasons import Reason, find_options, of_commitment, reasons, why_not, would_have_changed
 from swarm.reasons.counterfactual import Choice
 from swarm.reasons.words import ballots_on
-from swarm.running import RunResult, run
+from swarm.running.run import RunResult, run
 from tests.auditing.hostile import TEXTS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

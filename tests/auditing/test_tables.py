@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.instants import parse_instant
-from swarm.tables import STATE_COLUMNS, csv_text, due_table, neutral, state_rows
-from swarm.timeline import read_timeline
+from protocols.core.instants import parse_instant
+from swarm.history.tables import STATE_COLUMNS, csv_text, due_table, neutral, state_rows
+from swarm.history.timeline import read_timeline
 from tests.auditing.hostile import TEXTS, history
 
 NOON = parse_instant("2026-03-01T12:00:00Z")

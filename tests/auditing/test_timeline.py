@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.instants import DAY, parse_instant, show_instant
-from swarm.auditing import audit
+from protocols.core.instants import DAY, parse_instant, show_instant
+from swarm.auditing.audit import audit
 from swarm.errors import BadInput
-from swarm.timeline import read_span, read_timeline
-from swarm.tracking import track
+from swarm.history.timeline import read_span, read_timeline
+from swarm.history.tracking import track
 
 NOON = parse_instant("2026-03-01T12:00:00Z")
 LEDGERS = Path(__file__).resolve().parents[1] / "ledgers"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from swarm.broker import server_binary
+from swarm.broker.server import server_binary
 from swarm.errors import Denied
-from swarm.identity import Identity
 from swarm.log.connection import Connection
 from swarm.log.jetstream import JetStreamLog
+from swarm.signed.identity import Identity
 from tests.broker.test_broker_tls import Swarm, go, typed
 
 ADA, BEN, SETUP, STRANGER = (Identity.new() for _ in range(4))

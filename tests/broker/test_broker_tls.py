@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from swarm.auditing import audit
-from swarm.broker import Broker
+from swarm.auditing.audit import audit
+from swarm.broker.server import Broker
 from swarm.errors import BadInput, Unavailable, Untrusted
-from swarm.identity import Identity
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.tls import client_context
+from swarm.signed.identity import Identity
 from tests.auditing.typed import Done
 from tests.broker.certificates import Pair, make
 

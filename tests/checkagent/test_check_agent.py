@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from protocols.message import Message
+from protocols.core.message import Message
 from swarm.errors import BadInput
-from swarm.files import load
+from swarm.files.document import load
 from swarm.trial import report as reports
 from swarm.trial.check import check_agent
 from swarm.trial.report import Report, lines

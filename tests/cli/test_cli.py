@@ -11,7 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from swarm.cli.app import main
-from swarm.schemas import schema_of
+from swarm.cli.schemas import schema_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT.parent / "shared" / "cases"

@@ -8,20 +8,20 @@ from typing import Any
 
 from faulty_logs import Through
 
-from swarm.auditing import AuditResult, audit
+from swarm.auditing.audit import AuditResult, audit
 from swarm.clock import utc_now
-from swarm.identity import Identity
-from swarm.ledger.checkpoint import sign_checkpoint
 from swarm.ledger.file import write_ledger
 from swarm.log.jetstream import JetStreamLog
-from swarm.members import agent_config, make_agent
-from swarm.opening import publish_opening, sign_opening
-from swarm.outbox import MemoryOutbox
-from swarm.replica import Replica
-from swarm.saying import reading
-from swarm.scenario import read_scenario
-from swarm.seat import Seat
+from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.identity import Identity
 from swarm.tasks import end
+from swarm.visit.saying import reading
 
 TITLES = ("early", "soon", "later", "late")
 MEMBERS = ("ann", "bob", "cid", "dan")

@@ -11,8 +11,8 @@ from cluster_rooms import Four, scenario
 from small_rooms import go, start, swarm, written
 from three_servers import NAMES, three_servers
 
+from protocols.views.summary import summary_of
 from swarm import audit, run
-from swarm.summary import summary_of
 
 HANG_S = 240
 

@@ -11,8 +11,8 @@ from ruamel.yaml import YAML
 from small_rooms import ROOT, swarm, until
 from three_servers import NAMES, free_ports
 
-from swarm.broker import server_binary
-from swarm.identity import Identity
+from swarm.broker.server import server_binary
+from swarm.signed.identity import Identity
 
 PAGE = ROOT / "docs" / "operations.md"
 RECIPE = ROOT / "docs" / "operations"

@@ -7,7 +7,7 @@ import time
 import pytest
 from small_rooms import go
 
-from swarm.broker import Broker
+from swarm.broker.server import Broker
 from swarm.log.connection import Connection, _Call, _Client
 from swarm.log.servers import split_servers
 

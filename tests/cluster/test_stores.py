@@ -8,14 +8,14 @@ import pytest
 from cluster_rooms import Four
 from small_rooms import Sitting, go, member, room
 
-from swarm.broker import Broker
+from swarm.broker.server import Broker
 from swarm.clock import utc_now
 from swarm.log.memory import MemoryLog
 from swarm.log.port import RolledBack
-from swarm.outbox import MemoryOutbox
-from swarm.replica import Replica
-from swarm.saying import reading
-from swarm.speaker import Speaker
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.speaker import Speaker
+from swarm.visit.saying import reading
 
 
 def test_the_store_of_a_stopped_server_can_be_copied(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ async def head(four: Four) -> tuple[int, str]:
 @pytest.mark.parametrize("forgotten", [0, 1, 2])
 def test_a_peer_on_an_older_store_signs_nothing_twice(monkeypatch: pytest.MonkeyPatch, forgotten: int) -> None:
     """Protects a member from a restored backup: its last entry is sent again; if more is gone, it stops: no fork."""
-    monkeypatch.setattr("swarm.speaker.LAG_S", 0.2)
+    monkeypatch.setattr("swarm.seat.speaker.LAG_S", 0.2)
 
     async def work() -> None:
         sitting = Sitting(room(member("ann"), member("bob"), seconds=30))

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from swarm.broker import server_binary, server_config
+from swarm.broker.config import server_config
+from swarm.broker.server import server_binary
 from swarm.errors import SwarmError
-from swarm.identity import Identity
 from swarm.log.connection import Connection
 from swarm.log.streams import ensure_streams
+from swarm.signed.identity import Identity
 
 NAMES = ("one", "two", "three")
 FORMED_S = 90.0

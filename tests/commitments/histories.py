@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from protocols.instants import DAY, Instant, parse_instant, show_instant
-from swarm.tracking import TrackResult, track
+from protocols.core.instants import DAY, Instant, parse_instant, show_instant
+from swarm.history.tracking import TrackResult, track
 
 START: Instant = parse_instant("2026-01-01T00:00:00Z")
 WATER = {

@@ -24,7 +24,7 @@ from protocols.commitments.tree import (
     Totalling,
     Within,
 )
-from protocols.instants import DAY, FIRST, HOUR, LAST, MINUTE, SECOND, parse_instant
+from protocols.core.instants import DAY, FIRST, HOUR, LAST, MINUTE, SECOND, parse_instant
 
 T = "2026-01-11T00:00:00Z"
 AT = parse_instant(T)

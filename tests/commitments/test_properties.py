@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.commitments.lifecycle import TERMINAL
-from protocols.commitments.messages import CommitmentTerms, EventRule
 from protocols.commitments.tracker import Act, Tracker
-from protocols.instants import DAY, HOUR, parse_instant
-from swarm.tracking import track
+from protocols.core.instants import DAY, HOUR, parse_instant
+from protocols.messages.commitments import CommitmentTerms, EventRule
+from swarm.history.tracking import track
 from tests.commitments.histories import START, day, did, history, promise, said
 
 IDS = ("a", "b", "c", "d", "e", "f")

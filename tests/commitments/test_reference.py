@@ -22,7 +22,7 @@ from protocols.commitments.tree import (
     Timed,
     Within,
 )
-from protocols.instants import DAY
+from protocols.core.instants import DAY
 from tests.commitments.histories import START, day, did, follow, instant, said
 
 DAYS = 14

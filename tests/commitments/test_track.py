@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from swarm.errors import BadInput
-from swarm.tracking import History, track
+from swarm.history.tracking import History, track
 from tests.commitments.histories import WATER, day, did, history, promise, said
 
 CONTRACT_EXAMPLE = """\

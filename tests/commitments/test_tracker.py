@@ -6,7 +6,10 @@ import pytest
 from pydantic import ValidationError
 
 from protocols.commitments.conditions import ConditionError
-from protocols.commitments.messages import (
+from protocols.commitments.reports import check_authority
+from protocols.commitments.tracker import Act, Tracker, act_of
+from protocols.core.instants import DAY
+from protocols.messages.commitments import (
     COMMITMENT_BODIES,
     CommitmentTerms,
     CreateCommitment,
@@ -15,9 +18,6 @@ from protocols.commitments.messages import (
     ReportEvent,
     SuspendCommitment,
 )
-from protocols.commitments.reports import check_authority
-from protocols.commitments.tracker import Act, Tracker, act_of
-from protocols.instants import DAY
 from tests.commitments.histories import START, day, instant, promise
 
 PARTIES = ["alice", "bob", "carol"]

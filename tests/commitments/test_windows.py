@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from swarm.tracking import track
+from swarm.history.tracking import track
 from tests.commitments.histories import day, did, follow, history, promise, said, state
 
 EDGE = 10

@@ -14,17 +14,17 @@ from pydantic import BaseModel, StringConstraints
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-import protocols.budget
-import protocols.claims
-import protocols.commitments.messages
-import protocols.concord.messages
-import protocols.message
-from protocols.accord.messages import Interpretations, Readings
-from protocols.bodies import BODIES
-from protocols.concord.messages import BallotContent, Proposal
-from protocols.findings import CODES
-from protocols.message import Message
-from protocols.messages import RoomOpen
+import protocols.core.message
+import protocols.messages.budget
+import protocols.messages.claims
+import protocols.messages.commitments
+import protocols.messages.concord
+from protocols.core.findings import CODES
+from protocols.core.message import Message
+from protocols.messages.accord import Interpretations, Readings
+from protocols.messages.bodies import BODIES
+from protocols.messages.concord import BallotContent, Proposal
+from protocols.messages.room import RoomOpen
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "protocol"
 SEALED = (Interpretations, Readings, Proposal, BallotContent)
@@ -35,35 +35,38 @@ FORMS: dict[str, tuple[Any, str]] = {
         get_type_hints(RoomOpen, include_extras=True)["slug"],
         "1 to 40 characters `a-z`, `0-9` and `-`, no hyphen at an end",
     ),
-    "Text": (protocols.message.Text, "at most 20,000 characters"),
-    "Words": (protocols.message.Words, "1 to 20,000 characters"),
-    "Title": (protocols.message.Title, "1 to 200 characters"),
-    "Name": (protocols.message.Name, "1 to 80 characters, none of U+0000–001F and U+007F–009F"),
-    "Hex": (protocols.message.Hex, "64 characters `0-9a-f`"),
-    "Key": (protocols.message.Key, "`U` and 55 characters `A-Z2-7`"),
-    "Base64Url": (protocols.message.Base64Url, "1 to 400,000 characters `A-Za-z0-9_-`"),
-    "StepId": (protocols.message.StepId, "at most 80 characters: `a-z`, then one or more times a dot and `a-z0-9`"),
+    "Text": (protocols.core.message.Text, "at most 20,000 characters"),
+    "Words": (protocols.core.message.Words, "1 to 20,000 characters"),
+    "Title": (protocols.core.message.Title, "1 to 200 characters"),
+    "Name": (protocols.core.message.Name, "1 to 80 characters, none of U+0000–001F and U+007F–009F"),
+    "Hex": (protocols.core.message.Hex, "64 characters `0-9a-f`"),
+    "Key": (protocols.core.message.Key, "`U` and 55 characters `A-Z2-7`"),
+    "Base64Url": (protocols.core.message.Base64Url, "1 to 400,000 characters `A-Za-z0-9_-`"),
+    "StepId": (
+        protocols.core.message.StepId,
+        "at most 80 characters: `a-z`, then one or more times a dot and `a-z0-9`",
+    ),
     "Decimal": (
-        protocols.message.DecimalText,
+        protocols.core.message.DecimalText,
         "a decimal: `-` or nothing, 1 to 30 digits without a leading zero, and a dot with 1 to 30 digits or nothing",
     ),
-    "Amount": (protocols.budget.Amount, "an integer from 1 to 2^53−1"),
-    "Value": (protocols.concord.messages.Value, "an integer within ±(2^53−1), or a Title"),
-    "Instant": (protocols.commitments.messages.InstantText, "RFC 3339 with an offset, at most 40 characters"),
-    "Duration": (protocols.commitments.messages.DurationText, "as in docs/tracker.md, at most 80 characters"),
-    "Condition": (protocols.commitments.messages.ConditionText, "1 to 4,000 characters, as in docs/tracker.md"),
+    "Amount": (protocols.messages.budget.Amount, "an integer from 1 to 2^53−1"),
+    "Value": (protocols.messages.concord.Value, "an integer within ±(2^53−1), or a Title"),
+    "Instant": (protocols.messages.commitments.InstantText, "RFC 3339 with an offset, at most 40 characters"),
+    "Duration": (protocols.messages.commitments.DurationText, "as in docs/tracker.md, at most 80 characters"),
+    "Condition": (protocols.messages.commitments.ConditionText, "1 to 4,000 characters, as in docs/tracker.md"),
     "CommitmentId": (
-        protocols.commitments.messages.CommitmentId,
+        protocols.messages.commitments.CommitmentId,
         "1 to 80 characters, none of U+0000–001F, U+007F–009F, `[` and `]`",
     ),
     "CommitmentName": (
-        protocols.commitments.messages.CommitmentName,
+        protocols.messages.commitments.CommitmentName,
         "1 to 300 characters: an id, or one instance `id[value]`",
     ),
-    "Label": (protocols.claims.Label, "1 to 40 characters `A-Za-z0-9_-`"),
-    "Reference": (protocols.claims.Reference, "1 to 121 characters, none of U+0000–001F and U+007F–009F"),
-    "Cites": (protocols.claims.Cites, "a list of 1 to 20 Reference"),
-    "Claims": (protocols.claims.Claims, "a list of 1 to 20 Claim"),
+    "Label": (protocols.messages.claims.Label, "1 to 40 characters `A-Za-z0-9_-`"),
+    "Reference": (protocols.messages.claims.Reference, "1 to 121 characters, none of U+0000–001F and U+007F–009F"),
+    "Cites": (protocols.messages.claims.Cites, "a list of 1 to 20 Reference"),
+    "Claims": (protocols.messages.claims.Claims, "a list of 1 to 20 Claim"),
 }
 """The forms of text and numbers that have a name, with what each is."""
 

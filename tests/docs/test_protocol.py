@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from protocols.accord.messages import Interpretations
-from protocols.bodies import KINDS
-from protocols.canonical import DEEPEST
-from protocols.commitments.messages import CreateCommitment
-from protocols.concord.messages import Proposal
-from protocols.duties import Outcome
-from protocols.findings import CODES
-from protocols.loops import LONGEST_CYCLE
-from protocols.message import Message
-from protocols.messages import FEWEST_MEMBERS, MOST_MEMBERS, MOST_TERMS, VERSIONS, RoomOpen
-from swarm import entry, inviting, sealing
-from swarm.ledger import checkpoint
+from protocols.core.canonical import DEEPEST
+from protocols.core.findings import CODES
+from protocols.core.message import Message
+from protocols.duties.duties import Outcome
+from protocols.messages.accord import Interpretations
+from protocols.messages.bodies import KINDS
+from protocols.messages.commitments import CreateCommitment
+from protocols.messages.concord import Proposal
+from protocols.messages.room import FEWEST_MEMBERS, MOST_MEMBERS, MOST_TERMS, VERSIONS, RoomOpen
+from protocols.room.loops import LONGEST_CYCLE
 from swarm.ledger.file import LONGEST_LINE
 from swarm.log import port, streams, subjects
+from swarm.peers import inviting
+from swarm.signed import checkpoint, entry, sealing
 from tests.docs.protocol_tables import FORMS, MAKERS, PAGES, fields, renewed
 
 INDEX = PAGES.parent / "protocol.md"
@@ -80,7 +80,7 @@ def test_every_code_that_is_named_exists() -> None:
 def test_every_code_with_which_something_is_refused_has_its_rule() -> None:
     """Who writes a second implementation finds for each refusal of entries and rooms when it is made."""
     code = PAGES.parents[1]
-    files = [code / "swarm/entry.py", *(code / "swarm/ledger").glob("*.py"), *(code / "protocols").glob("*.py")]
+    files = [code / "swarm/signed/entry.py", *(code / "swarm/ledger").glob("*.py"), *(code / "protocols").glob("*.py")]
     files += [*(code / "protocols/accord").glob("*.py"), *(code / "protocols/concord").glob("*.py")]
     sources = "".join(path.read_text("utf-8") for path in files if path.name != "evidence.py")
     refused = set(re.findall(r"(?:Refused|BadEntry)\(\s*\"(\w+)\"", sources))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from swarm.cli.app import app
-from swarm.running import run
-from swarm.scenario import read_scenario
+from swarm.running.run import run
+from swarm.scenario.scenario import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")

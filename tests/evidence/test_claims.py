@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from protocols.accord.messages import Interpretations, Settlement
-from protocols.briefing import briefing
-from protocols.claims import Claim, claim_id
-from protocols.concord.messages import BallotContent, Option, Proposal, Ratify
-from protocols.evidence import evidence_findings, evidence_of
+from protocols.messages.accord import Interpretations, Settlement
+from protocols.messages.claims import Claim, claim_id
+from protocols.messages.concord import BallotContent, Option, Proposal, Ratify
+from protocols.views.briefing import briefing
+from protocols.views.evidence import evidence_findings, evidence_of
 from tests.rules.table import Table, codes, fold, hexed, key_of
 
 calm = settings(deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, print_blob=True)

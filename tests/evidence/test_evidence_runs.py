@@ -11,14 +11,14 @@ import pytest
 
 from agents.agent import Agent, BadAnswer, Grounded, Proposed, Ratified, Scored
 from agents.wire import parse_answer
-from protocols.accord.messages import Interpretation, Settlement
-from protocols.claims import Claim
-from protocols.concord.messages import Option
-from protocols.evidence import evidence_of
-from swarm.auditing import audit
-from swarm.explain import explain
-from swarm.files import load
-from swarm.running import run
+from protocols.messages.accord import Interpretation, Settlement
+from protocols.messages.claims import Claim
+from protocols.messages.concord import Option
+from protocols.views.evidence import evidence_of
+from swarm.auditing.audit import audit
+from swarm.files.document import load
+from swarm.reasons.explain import explain
+from swarm.running.run import run
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "evidence.md").read_text("utf-8")
 
@@ -92,7 +92,7 @@ def test_what_a_claim_says_stays_on_one_line(wood: Any) -> None:
 def test_a_scenario_with_a_claim_that_cannot_be_is_refused_with_its_place() -> None:
     """Protects typing errors: a source that says nothing of where it is from is found before anybody joins."""
     from swarm.errors import BadInput
-    from swarm.scenario import read_scenario
+    from swarm.scenario.scenario import read_scenario
 
     text = blocks("yaml")[0].replace('source: heard, from: ["ada:dry"]', "source: heard")
     assert text != blocks("yaml")[0]

@@ -20,8 +20,8 @@ from examples.histories import late_delivery
 from examples.histories.catalogue import EXAMPLES, FOLDER, files
 from examples.histories.story import Variant, later
 from swarm.cli.app import app
-from swarm.files import load
-from swarm.tracking import TrackResult, track
+from swarm.files.document import load
+from swarm.history.tracking import TrackResult, track
 
 ROOT = Path(__file__).resolve().parents[2]
 CENT = Decimal("0.01")

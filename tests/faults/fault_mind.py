@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.script import Script
 from agents.scripted import Scripted
-from protocols.duties import Duty, JoinDuty
+from protocols.duties.duties import Duty, JoinDuty
 
 ACTS = ("interpret", "read", "settle", "quote", "propose", "score", "improve", "ratify")
 

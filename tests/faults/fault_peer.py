@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from swarm import speaker
 from swarm.cli import main
-from swarm.entry import Entry, parse_entry
 from swarm.log.jetstream import JetStreamLog
+from swarm.seat import speaker
+from swarm.signed.entry import Entry, parse_entry
 
 FOLDER = Path(sys.argv.pop(1))
 
@@ -61,7 +61,7 @@ async def _appended(self: JetStreamLog, room: str, author: str, payload: bytes, 
 
 
 JetStreamLog.append = _appended  # type: ignore[method-assign]
-for _module in ("swarm.seat", "swarm.standing"):
+for _module in ("swarm.seat.seat", "swarm.peers.standing"):
     __import__(_module)
     sys.modules[_module].Speaker = _Speaker  # type: ignore[attr-defined]
 sys.argv[0] = "swarm"

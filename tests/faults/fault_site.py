@@ -19,18 +19,19 @@ from typing import Any
 
 from fault_proxy import Proxy
 
-from swarm.auditing import audit
-from swarm.broker import server_binary, server_config
-from swarm.entry import parse_entry
-from swarm.identity import Identity
-from swarm.ledger.checkpoint import sign_checkpoint
+from swarm.auditing.audit import audit
+from swarm.auditing.verdict import AuditResult
+from swarm.broker.config import server_config
+from swarm.broker.server import server_binary
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.connection import Connection
 from swarm.log.streams import ensure_streams
-from swarm.peer import open_room
-from swarm.saying import reading
-from swarm.verdict import AuditResult
+from swarm.peers.single import open_room
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.entry import parse_entry
+from swarm.signed.identity import Identity
+from swarm.visit.saying import reading
 
 HERE = Path(__file__).resolve().parent
 SWARM = str(Path(sys.executable).with_name("swarm"))

@@ -17,20 +17,20 @@ from adversary_time import now
 from weather import Weather
 
 from agents.scripted import Scripted
-from protocols.duties import Duty
-from swarm.entry import parse_entry
+from protocols.duties.duties import Duty
 from swarm.errors import SwarmError
-from swarm.identity import Identity
-from swarm.ledger.checkpoint import sign_checkpoint
 from swarm.ledger.file import write_ledger
 from swarm.log.memory import MemoryLog, MemoryStore
-from swarm.members import agent_config, make_agent
-from swarm.opening import publish_opening, sign_opening
-from swarm.outbox import MemoryOutbox, Outbox
-from swarm.replica import Replica
-from swarm.scenario import read_scenario
-from swarm.seat import Seat
-from swarm.speaker import SecondProcess
+from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.outbox import MemoryOutbox, Outbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.seat.speaker import SecondProcess
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.entry import parse_entry
+from swarm.signed.identity import Identity
 
 GIVE_UP_S = 1200.0
 """Of the room's own time: far beyond what all of its steps may take."""

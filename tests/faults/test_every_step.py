@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from fault_site import Site, until
 
-from swarm.entry import Entry, parse_entry
-from swarm.verdict import AuditResult
+from swarm.auditing.verdict import AuditResult
+from swarm.signed.entry import Entry, parse_entry
 
 NAMES = ("ann", "bob", "cid", "dan")
 MOMENTS = ("before", "kept", "sent", "read")

@@ -15,10 +15,10 @@ from fault_rooms import codes, small, willing
 from fault_site import HERE, SWARM, Process, Server, Site, until
 from small_rooms import alive, descendants
 
-from swarm.broker import server_binary
+from swarm.broker.server import server_binary
 from swarm.errors import LogFull
 from swarm.log.jetstream import JetStreamLog
-from swarm.log.port import MAX_PAYLOAD_BYTES
+from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 
 Sites = Callable[..., Site]
 NAMES = ("ann", "bob", "cid")
@@ -322,7 +322,7 @@ def test_a_run_interrupted_while_something_stands_still_ends_and_goes_on(sites: 
     process = Process(site.folder / "run", "run", command)
     until(lambda: site.notes.exists() and "option.seal" in site.notes.read_text(), "the options are asked for")
     children = descendants(process.pid)
-    what = str(server_binary()) if stopped == "server" else f"{sys.executable} -m swarm.member"
+    what = str(server_binary()) if stopped == "server" else f"{sys.executable} -m swarm.running.member"
     os.kill(next(pid for pid, line in children.items() if line.startswith(what)), signal.SIGSTOP)
     assert process.end(signal.SIGINT) == 3
     until(lambda: not [pid for pid in children if alive(pid)], "everything has ended")

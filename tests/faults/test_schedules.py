@@ -9,7 +9,7 @@ from schedules import GIVE_UP_S, Asked, Outcome, Storm, numbers
 
 from agents.scripted import Scripted
 from agents.utility import UtilityMind
-from swarm.auditing import audit
+from swarm.auditing.audit import audit
 
 ENDINGS = {"agreed", "no_agreement", "abandoned"}
 NEVER = {"equivocation", "chain_gap", "duplicate", "seen_mismatch", "bad_signature", "close_mismatch", "wrong_room"}
@@ -18,7 +18,7 @@ NEVER = {"equivocation", "chain_gap", "duplicate", "seen_mismatch", "bad_signatu
 
 @pytest.fixture(autouse=True)
 def _asked_directly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swarm.minds.NEVER_WAIT", (Scripted, UtilityMind, Asked))
+    monkeypatch.setattr("swarm.seat.mind.NEVER_WAIT", (Scripted, UtilityMind, Asked))
 
 
 def judge(seed: int, folder: Path) -> Outcome:

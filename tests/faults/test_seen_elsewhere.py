@@ -17,20 +17,20 @@ from fault_rooms import small, willing
 from fault_site import Site, until
 from small_rooms import Sitting, go, member, room
 
-from protocols.instants import DAY, parse_instant, show_instant
-from swarm.auditing import audit
+from protocols.core.instants import DAY, parse_instant, show_instant
+from swarm.auditing.audit import audit
 from swarm.clock import utc_now
 from swarm.errors import BadInput
+from swarm.history.tracking import track
 from swarm.ledger.fold import Fold
-from swarm.opening import publish_opening, sign_opening
-from swarm.outbox import MemoryOutbox
-from swarm.peer import open_room
-from swarm.replica import Replica
-from swarm.running import run
-from swarm.scenario import read_scenario
-from swarm.seat import Seat
-from swarm.speaker import SecondProcess, Speaker
-from swarm.tracking import track
+from swarm.peers.single import open_room
+from swarm.running.run import run
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.seat.speaker import SecondProcess, Speaker
 from tests.rules.table import Table
 
 # -- rooms ------------------------------------------------------------------------------------------------------------

@@ -17,13 +17,13 @@ import atheris
 with atheris.instrument_imports(include=["swarm", "protocols", "agents"]):
     from agents.agent import BadAnswer
     from agents.wire import ANSWERS, BadLine, parse_answer
-    from protocols.bodies import parse_body
-    from protocols.canonical import canonical
     from protocols.commitments.conditions import ConditionError, parse
-    from swarm.auditing import audit
-    from swarm.entry import is_signed, parse_entry
+    from protocols.core.canonical import canonical
+    from protocols.messages.bodies import parse_body
+    from swarm.auditing.audit import audit
     from swarm.errors import BadEntry, BadInput
-    from swarm.tracking import track
+    from swarm.history.tracking import track
+    from swarm.signed.entry import is_signed, parse_entry
 
 ACTS = sorted(ANSWERS)
 # A file in memory: `Fuzz` ends the process without tidying up.

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from protocols.concord.messages import reserve_digest
-from protocols.duties import CloseDuty, RatifyDuty
-from protocols.findings import CODES
-from protocols.instants import Instant, parse_instant
-from protocols.messages import room_name, seal_digest
-from swarm.entry import sign_entry
-from swarm.identity import Identity
+from protocols.core.findings import CODES
+from protocols.core.instants import Instant, parse_instant
+from protocols.duties.duties import CloseDuty, RatifyDuty
+from protocols.messages.concord import reserve_digest
+from protocols.messages.room import room_name, seal_digest
+from protocols.views.summary import summary_of
 from swarm.ledger.chain import HEAD_0
-from swarm.ledger.checkpoint import sign_checkpoint
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
-from swarm.running import run
-from swarm.summary import summary_of
+from swarm.running.run import run
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.entry import sign_entry
+from swarm.signed.identity import Identity
 
 _PROMISE = {"id": "table", "debtor": "bob", "creditor": "ann", "then": "booked within 4 seconds of agreed"}
 SCENARIO: dict[str, Any] = {

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from agents.wire import parse_answer
-from protocols.bodies import parse_body
 from protocols.commitments.conditions import parse
-from swarm.auditing import audit
-from swarm.deciding import decide
-from swarm.entry import parse_entry
+from protocols.messages.bodies import parse_body
+from swarm.auditing.audit import audit
 from swarm.errors import BadInput
-from swarm.files import load
+from swarm.files.document import load
+from swarm.files.table import decide
 from swarm.ledger.file import LONGEST_LINE
-from swarm.log.port import MAX_PAYLOAD_BYTES
+from swarm.signed.entry import parse_entry
+from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 from tests.ledger.ledger_rooms import Table
 
 KIB, MIB = 1024, 1024 * 1024
@@ -153,7 +153,7 @@ def test_one_long_text_of_a_file_takes_little_even_to_complain_of(tmp_path: Path
 
 def test_a_file_of_many_values_is_told_what_is_wrong_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the number of places that are kept, a JSON file gets its complaint without a line, not another one."""
-    monkeypatch.setattr("swarm.files.MAX_NODES", 1_000)
+    monkeypatch.setattr("swarm.files.document.MAX_NODES", 1_000)
     path = tmp_path / "table.json"
     many = b"[" + b"1," * 1_001 + b"1]"
     for content, complaint in (

@@ -10,14 +10,14 @@ from fuzz_values import VALUES, changes, fuzzed, one_field_changed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.bodies import KINDS, parse_body
-from protocols.canonical import canonical, canonical_of_exact
-from protocols.findings import CODES
-from swarm.entry import is_signed, parse_entry
+from protocols.core.canonical import canonical, canonical_of_exact
+from protocols.core.findings import CODES
+from protocols.messages.bodies import KINDS, parse_body
 from swarm.errors import BadEntry
-from swarm.inviting import read_invitations
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
+from swarm.signed.entry import is_signed, parse_entry
+from swarm.signed.invitation import read_invitations
 from tests.ledger.ledger_rooms import NOISE, Table
 from tests.vectors.wire import verifier
 from tests.vectors.wire.make import refusable
@@ -116,7 +116,7 @@ def test_an_invitation_is_one_or_is_refused(examples: settings) -> None:
     @given(st.one_of(payloads(), VALUES.map(lambda value: json.dumps({"invitation": value}).encode())))
     def holds(payload: bytes) -> None:
         with pytest.raises(BadEntry) as caught:
-            read_invitations(Stored(1, 0, "U" * 56, payload))
+            read_invitations("U" * 56, payload)
         assert caught.value.code in CODES
 
     holds()

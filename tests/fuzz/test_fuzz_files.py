@@ -17,13 +17,13 @@ from ruamel.yaml import YAML
 from agents.agent import BadAnswer
 from agents.wire import ANSWERS, BadLine, parse_answer
 from protocols.commitments.conditions import ConditionError, parse
-from swarm.auditing import read_roster
-from swarm.deciding import decide
+from swarm.auditing.audit import read_roster
 from swarm.errors import BadInput
-from swarm.files import from_data, load
-from swarm.members import read_agent
-from swarm.scenario import read_scenario
-from swarm.tracking import track
+from swarm.files.document import from_data, load
+from swarm.files.table import decide
+from swarm.history.tracking import track
+from swarm.scenario.members import read_agent
+from swarm.scenario.scenario import read_scenario
 
 TABLE = """\
 members: [A, B, C]

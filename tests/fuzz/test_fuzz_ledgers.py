@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swarm.cli
-from protocols.canonical import canonical
-from protocols.findings import CODES
-from swarm.auditing import AuditResult, audit, read_roster
+from protocols.core.canonical import canonical
+from protocols.core.findings import CODES
+from swarm.auditing.audit import AuditResult, audit, read_roster
 from swarm.errors import BadEntry, BadInput
-from swarm.ledger.checkpoint import sign_checkpoint
+from swarm.signed.checkpoint import sign_checkpoint
 from tests.ledger.ledger_rooms import OUTSIDER, Table
 
 LEDGERS = Path(__file__).parents[1] / "ledgers"

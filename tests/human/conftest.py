@@ -15,7 +15,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "standing")]
 from pty_site import SWARM, Person  # noqa: E402
 from standing_site import Site  # noqa: E402
 
-from swarm.identity import Identity  # noqa: E402
+from swarm.signed.identity import Identity  # noqa: E402
 
 KEYS = 12
 

@@ -18,11 +18,13 @@ from typed_person import Typed
 
 from agents import Agent
 from agents.agent import Performed, Watch
-from protocols.commitments.messages import AcceptCommitment, ConfirmReport, CreateCommitment, DelegateCommitment
-from protocols.duties import PerformDuty
-from swarm.approval import (
-    Approval,
-    ApprovalRequest,
+from protocols.duties.duties import PerformDuty
+from protocols.messages.commitments import AcceptCommitment, ConfirmReport, CreateCommitment, DelegateCommitment
+from swarm.auditing.audit import audit
+from swarm.cli import main
+from swarm.errors import BadInput
+from swarm.ledger.fold import Fold
+from swarm.people.approving import (
     EitherApprover,
     FolderApprover,
     TerminalApprover,
@@ -31,13 +33,11 @@ from swarm.approval import (
     people_for,
     requests_in,
 )
-from swarm.auditing import audit
-from swarm.cli import main
-from swarm.errors import BadInput
-from swarm.ledger.fold import Fold
-from swarm.mandate import Mandate, Mandated
-from swarm.outbox import MemoryOutbox
-from swarm.seat import Seat
+from swarm.seat.approval import Approval, ApprovalRequest
+from swarm.seat.mandate import Mandate
+from swarm.seat.mandated import Mandated
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.seat import Seat
 
 YES, NO = Approval(approved=True), Approval(approved=False, because="too dear for us")
 
@@ -295,7 +295,7 @@ class Bound:
 
 def test_where_nobody_can_be_asked_nothing_begins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Protects from rooms that can only end in “not approved”: no terminal and no --dir is bad input."""
-    monkeypatch.setattr("swarm.terminal.own_terminal", lambda: None)
+    monkeypatch.setattr("swarm.people.terminal.own_terminal", lambda: None)
     with pytest.raises(BadInput, match=r"approve of ann: needs a terminal .*--dir"):
         people_for([Bound], None)
     assert people_for([Bound], tmp_path)["person"] == {"terminal": None, "approvals": str(tmp_path / "approvals")}

@@ -9,9 +9,7 @@ from typed_person import Typed
 from agents.agent import NoAnswer, Proposed, Ratified, Scored
 from agents.human.forms import Draft, Form, Left, Wrong, in_words, number, one_of
 from agents.human.mind import Human, _bounds, _score, _value
-from protocols.accord.messages import Interpretation, Settlement
-from protocols.concord.messages import Issue, Option
-from protocols.duties import (
+from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
@@ -26,6 +24,8 @@ from protocols.duties import (
     ScoreDuty,
     SettleDuty,
 )
+from protocols.messages.accord import Interpretation, Settlement
+from protocols.messages.concord import Issue, Option
 
 DAYS = Issue(values=["mon", "tue", "wed"])
 PRICES = Issue(values=[100, 200, "2.50"], unit="EUR")

@@ -9,14 +9,14 @@ from typed_person import Typed
 from agents.human.desk import _act
 from agents.human.forms import Wrong
 from agents.human.mind import Human
-from protocols.commitments.messages import (
+from protocols.duties.duties import PerformDuty, ReportAsked
+from protocols.messages.commitments import (
     AcceptCommitment,
     CancelCommitment,
     ConfirmReport,
     DisputeReport,
     ReportEvent,
 )
-from protocols.duties import PerformDuty, ReportAsked
 
 PAID = ReportAsked(id="r1", event="paid", by="ben\x1b[2J", attributes={"amount": "12"})
 

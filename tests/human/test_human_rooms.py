@@ -10,7 +10,7 @@ import pytest
 from pty_site import ROOT, Person
 from standing_site import Site, scenario, script
 
-from swarm.auditing import audit
+from swarm.auditing.audit import audit
 
 
 def members(**rest: Any) -> list[dict[str, Any]]:
@@ -204,7 +204,7 @@ def test_without_a_terminal_nothing_begins(person: Person, kind: str) -> None:
         arguments = ["run", str(ROOT / "examples" / "ask-me.yaml"), "--dir", str(person.folder / "kept")]
     else:
         (person.folder / "you.json").write_text('{"agent": "human", "accepts": {}}', "utf-8")
-        from swarm.identity import Identity
+        from swarm.signed.identity import Identity
 
         Identity.new().save(person.folder / "k.key")
         arguments = ["peer", str(person.folder / "you.json"), "--key", str(person.folder / "k.key")]

@@ -14,10 +14,10 @@ import pytest
 from pty_site import Person
 
 from agents.human.mind import Human
-from protocols.concord.messages import Option
-from protocols.duties import OptionAsked, ScoreDuty
-from swarm.running import run
-from swarm.terminal import PlainScreen, TtyTerminal, is_asking
+from protocols.duties.duties import OptionAsked, ScoreDuty
+from protocols.messages.concord import Option
+from swarm.people.terminal import PlainScreen, TtyTerminal, is_asking
+from swarm.running.run import run
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07nice\r\n  SIGN\u2028yes\u202egnp\u200b\x9b1m {} {0} ✓"
 ESCAPED = "\\x1b[2J\\x1b]0;owned\\x07nice\\r\\n  SIGN\\u2028yes\\u202egnp\\u200b\\x9b1m {} {0} \\u2713"
@@ -212,7 +212,7 @@ def test_a_line_without_a_question_is_heard_once_nobody_asks(tty: Tty) -> None:
 
 def test_a_run_in_memory_asks_too(tty: Tty, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects Python users: without processes a person is asked in the same way, typing ahead included."""
-    monkeypatch.setattr("swarm.terminal.own_terminal", lambda: tty.terminal.path)
+    monkeypatch.setattr("swarm.people.terminal.own_terminal", lambda: tty.terminal.path)
     monday = {"title": "Monday", "offer": {"day": "mon"}}
     ann = {"name": "ann", "proposes": monday, "scores": {"otherwise": 70}}
     what = {
@@ -275,7 +275,7 @@ def test_where_no_terminal_is_none_is_found(person: Person) -> None:
     import subprocess
     import sys
 
-    code = "from swarm.terminal import own_terminal; print(own_terminal())"
+    code = "from swarm.people.terminal import own_terminal; print(own_terminal())"
     alone = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "start_new_session": True}
     done = subprocess.run([sys.executable, "-c", code], **alone, timeout=30, check=True)
     assert done.stdout == "None\n"

@@ -7,19 +7,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from protocols.duties import CloseDuty, JoinDuty, WitnessDuty
-from protocols.findings import Finding
-from protocols.messages import RoomOpen
-from swarm.auditing import AuditResult, audit
-from swarm.entry import Entry, sign_entry
-from swarm.identity import Identity
+from protocols.core.findings import Finding
+from protocols.duties.duties import CloseDuty, JoinDuty, WitnessDuty
+from protocols.messages.room import RoomOpen
+from swarm.auditing.audit import AuditResult, audit
 from swarm.ledger.chain import Record
-from swarm.ledger.checkpoint import Checkpoint, sign_checkpoint
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.memory import MemoryLog
 from swarm.log.port import Stored
-from swarm.opening import sign_opening
+from swarm.seat.opening import sign_opening
+from swarm.signed.checkpoint import Checkpoint, sign_checkpoint
+from swarm.signed.entry import Entry, sign_entry
+from swarm.signed.identity import Identity
 
 NOON = 1_796_040_000_000_000
 MILLISECOND = 1000

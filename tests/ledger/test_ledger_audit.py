@@ -8,13 +8,13 @@ import textwrap
 
 import pytest
 
-from protocols.canonical import canonical
-from protocols.instants import format_instant
-from swarm.auditing import audit, read_roster
+from protocols.core.canonical import canonical
+from protocols.core.instants import format_instant
+from protocols.views.summary import summary_of
+from swarm.auditing.audit import audit, read_roster
 from swarm.errors import BadInput
 from swarm.ledger.file import LedgerReader
 from swarm.log.port import Stored
-from swarm.summary import summary_of
 from tests.ledger.ledger_rooms import MILLISECOND, OUTSIDER, SECOND, Table, audited, replay
 
 

@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.canonical import canonical
-from protocols.instants import parse_instant
-from swarm.auditing import audit
-from swarm.entry import parse_entry
+from protocols.core.canonical import canonical
+from protocols.core.instants import parse_instant
+from protocols.views.summary import summary_of
+from swarm.auditing.audit import audit
 from swarm.errors import BadEntry
 from swarm.ledger.chain import HEAD_0, Digests
 from swarm.ledger.file import LedgerReader
 from swarm.ledger.fold import Fold
-from swarm.log.port import MAX_PAYLOAD_BYTES, Stored
-from swarm.opening import sign_opening
-from swarm.summary import summary_of
+from swarm.log.port import Stored
+from swarm.seat.opening import sign_opening
+from swarm.signed.entry import parse_entry
+from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 from tests.ledger.ledger_rooms import (
     MILLISECOND,
     NOON,

@@ -7,11 +7,11 @@ import rfc8785
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from protocols.canonical import LARGEST_INTEGER, canonical
-from swarm.entry import is_signed, parse_entry, sign_entry
+from protocols.core.canonical import LARGEST_INTEGER, canonical
 from swarm.errors import BadEntry
-from swarm.identity import Identity
-from swarm.log.port import MAX_PAYLOAD_BYTES
+from swarm.signed.entry import is_signed, parse_entry, sign_entry
+from swarm.signed.identity import Identity
+from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 from tests.ledger.ledger_rooms import NOON
 
 ANN = Identity(bytes(range(32)))
@@ -140,7 +140,7 @@ JSON_LIKE = st.recursive(
 @given(st.binary(max_size=200) | JSON_LIKE)
 def test_any_bytes_raise_only_our_error(payload):
     """Whatever lies on a subject is judged with a code of the table; nothing else escapes."""
-    from protocols.findings import CODES
+    from protocols.core.findings import CODES
 
     with pytest.raises(BadEntry) as caught:
         parse_entry(payload)

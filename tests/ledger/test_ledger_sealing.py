@@ -11,14 +11,14 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.canonical import canonical
-from protocols.messages import seal_digest
-from swarm import base64url
+from protocols.core.canonical import canonical
+from protocols.messages.room import seal_digest
 from swarm.errors import BadEntry
-from swarm.identity import Identity
-from swarm.log.port import MAX_PAYLOAD_BYTES
-from swarm.running import run
-from swarm.sealing import INFO, SIZES, open_box, seal, size_class
+from swarm.running.run import run
+from swarm.signed import base64url
+from swarm.signed.identity import Identity
+from swarm.signed.sealing import INFO, SIZES, open_box, seal, size_class
+from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ANN, BOB = Identity(bytes(32)), Identity(bytes([1]) * 32)

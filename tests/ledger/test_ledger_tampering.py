@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocols.canonical import canonical
-from protocols.instants import format_instant, parse_instant
-from swarm.auditing import AuditResult, audit
+from protocols.core.canonical import canonical
+from protocols.core.instants import format_instant, parse_instant
+from swarm.auditing.audit import AuditResult, audit
 from swarm.errors import BadInput
-from swarm.identity import Identity
-from swarm.ledger.checkpoint import Checkpoint, sign_checkpoint
+from swarm.signed.checkpoint import Checkpoint, sign_checkpoint
+from swarm.signed.identity import Identity
 from tests.ledger.ledger_rooms import OUTSIDER, Ledger, Table, audited, names_record, replay, tampered, write_fold
 
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from protocols.messages import RoomOpen
+from protocols.messages.room import RoomOpen
 from swarm.errors import BadEntry
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
 from swarm.names import check_names
-from swarm.opening import sign_opening
+from swarm.seat.opening import sign_opening
 from swarm.text import MARKS, is_invisible, shortened, visible
 from tests.ledger.ledger_rooms import NOON, Table
 

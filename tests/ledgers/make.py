@@ -16,15 +16,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from protocols.findings import CODES, Severity
-from swarm.auditing import audit
-from swarm.entry import sign_entry
-from swarm.identity import Identity
-from swarm.ledger.checkpoint import sign_checkpoint
+from protocols.core.findings import CODES, Severity
+from swarm.auditing.audit import audit
 from swarm.ledger.file import LedgerReader, write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
-from swarm.running import run
+from swarm.running.run import run
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.entry import sign_entry
+from swarm.signed.identity import Identity
 
 HERE = Path(__file__).parent
 SCENARIO = HERE / "scenario.yaml"

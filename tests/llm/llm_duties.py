@@ -7,12 +7,12 @@ from llm_server import Asked, Server
 
 from agents.agent import Costed, NoAnswer
 from agents.llm.mind import Llm, LlmMind
-from protocols.accord.messages import Interpretation
-from protocols.briefing import Briefing, SeatTaken
-from protocols.budget import Left
-from protocols.concord.messages import Issue, Option, option_id
-from protocols.duties import CaseAsked, Duty, MeaningAsked, OptionAsked, ReadDuty, ScoreDuty
-from protocols.messages import Authority, Rules
+from protocols.duties.briefing import Briefing, SeatTaken
+from protocols.duties.duties import CaseAsked, Duty, MeaningAsked, OptionAsked, ReadDuty, ScoreDuty
+from protocols.messages.accord import Interpretation
+from protocols.messages.budget import Left
+from protocols.messages.concord import Issue, Option, option_id
+from protocols.messages.room import Authority, Rules
 
 ISSUES = {"price": Issue(values=[5, 10, 15], unit="EUR"), "colour": Issue(values=["red", "blue"])}
 OPTIONS = [

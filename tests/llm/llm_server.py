@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.llm.prompts import WORDS
-from swarm.scenario import read_scenario
+from swarm.scenario.scenario import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"<data ([0-9a-f]{32})>\n(.*)\n</data \1>")

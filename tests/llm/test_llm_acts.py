@@ -8,17 +8,8 @@ from llm_duties import ISSUES, OPTIONS, asked_option, briefing, read_duty, score
 
 from agents.agent import Performed, Proposed, Ratified
 from agents.llm.questions import Question, Unusable, question
-from protocols.accord.messages import Interpretation, Settlement, interpretation_id
-from protocols.briefing import OptionKnown, OwnAnswers
-from protocols.commitments.messages import (
-    CommitmentTerms,
-    ConfirmReport,
-    DisputeReport,
-    ReleaseCommitment,
-    ReportEvent,
-)
-from protocols.concord.messages import Option
-from protocols.duties import (
+from protocols.duties.briefing import OptionKnown, OwnAnswers
+from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
@@ -31,6 +22,15 @@ from protocols.duties import (
     ReportAsked,
     SettleDuty,
 )
+from protocols.messages.accord import Interpretation, Settlement, interpretation_id
+from protocols.messages.commitments import (
+    CommitmentTerms,
+    ConfirmReport,
+    DisputeReport,
+    ReleaseCommitment,
+    ReportEvent,
+)
+from protocols.messages.concord import Option
 
 PROMISE = {"id": "paid", "debtor": "ann", "creditor": "bob", "if": "agreed", "then": "paid within 2 days of agreed"}
 

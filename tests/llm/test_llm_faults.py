@@ -11,7 +11,7 @@ from llm_server import Server, serving
 from agents.agent import Costed, Scored
 from agents.llm.completions import CUT_OFF, NO_KEY, CannotAsk, Failed
 from agents.llm.mind import MOST_FAILURES, Llm, LlmMind, _wait_s
-from protocols.budget import Left
+from protocols.messages.budget import Left
 
 SECRET = "sk-not-to-be-seen-1234567890"
 

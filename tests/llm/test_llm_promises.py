@@ -10,9 +10,9 @@ from llm_server import Asked, Server, serving
 
 from agents.agent import Costed, NoAnswer, Performed
 from agents.llm.mind import LlmMind
-from protocols.budget import Left
-from protocols.commitments.messages import CommitmentTerms, ReportEvent
-from protocols.duties import PerformDuty, ReportAsked
+from protocols.duties.duties import PerformDuty, ReportAsked
+from protocols.messages.budget import Left
+from protocols.messages.commitments import CommitmentTerms, ReportEvent
 
 TERMS = CommitmentTerms.model_validate(
     {"id": "paid", "debtor": "ann", "creditor": "bob", "then": "paid within 2 days of agreed"}

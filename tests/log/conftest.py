@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from swarm.broker import Broker
-from swarm.identity import Identity
+from swarm.broker.server import Broker
 from swarm.log import Log
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog, MemoryStore
+from swarm.signed.identity import Identity
 
 AUTHOR_CAP = 700
 IDENTITIES = [Identity.new() for _ in range(5)]

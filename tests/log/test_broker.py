@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from swarm.broker import Broker, server_config
+from swarm.broker.config import server_config
+from swarm.broker.server import Broker
 from swarm.clock import utc_now
 from swarm.errors import BadInput, Denied, Unavailable, WrongLast
-from swarm.identity import Identity
 from swarm.log.jetstream import JetStreamLog
+from swarm.signed.identity import Identity
 
 
 def alive(pid: int) -> bool:
@@ -114,7 +115,7 @@ def test_a_kept_directory_holds_its_records_for_the_next_broker(run, tmp_path):
 
 
 def test_a_second_broker_on_a_directory_is_refused_and_disturbs_nothing(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("swarm.broker.LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("swarm.broker.server.LOCK_SECONDS", 0.1)
 
     async def scenario():
         async with Broker(tmp_path) as broker, await JetStreamLog.connect(broker.url) as log:

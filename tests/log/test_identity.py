@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swarm.errors import BadInput
-from swarm.identity import Identity, is_public_key, verify
+from swarm.signed.identity import Identity, is_public_key, verify
 
 # The first pair is the worked example of the NATS documentation on nkeys; the second was made by the reference encoder
 # of RFC 4648 and CRC-16/XMODEM from the raw seed 00 01 … 1f, whose public key is a vector of its own.

@@ -9,8 +9,8 @@ import pytest
 from nats.aio.client import Client
 
 from swarm.errors import BadInput, Denied, TooLarge, Unavailable
-from swarm.identity import Identity
 from swarm.log.connection import Connection, _Client
+from swarm.signed.identity import Identity
 
 GOOD_NONCE = "Abc-_0123456789"
 

@@ -9,7 +9,7 @@ import pytest
 
 from swarm.errors import Denied, LogFull, TooLarge, Unavailable, WrongLast
 from swarm.log import MAX_PAYLOAD_BYTES, Cut, Log, RolledBack, Stored
-from swarm.log.port import MAX_INVITATION_BYTES
+from swarm.signed.sizes import MAX_INVITATION_BYTES
 
 
 async def follow(log: Log, room: str, authors: list[str], cuts: list[Cut], until: int) -> list[Stored]:
@@ -382,5 +382,5 @@ def test_a_cut_spans_at_most_the_largest_room(world, run):
 
 def test_the_port_and_the_memory_log_load_no_nats():
     """An auditor, and a room within one process, work in an environment without NATS."""
-    code = "import swarm.log, swarm.log.memory, swarm.identity, sys; sys.exit('nats' in sys.modules)"
+    code = "import swarm.log, swarm.log.memory, swarm.signed.identity, sys; sys.exit('nats' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

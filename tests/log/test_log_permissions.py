@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from swarm.errors import Denied, Unavailable
-from swarm.identity import Identity
 from swarm.log import directget as dg
 from swarm.log.connection import Connection
 from swarm.log.jetstream import JetStreamLog
+from swarm.signed.identity import Identity
 
 
 def deadline(seconds=20.0):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.instants import parse_instant
+from protocols.core.instants import parse_instant
 from swarm.errors import LogFull, TooLarge, Unavailable, WireError, WrongLast
 from swarm.log import RolledBack
 from swarm.log import directget as dg

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from swarm.broker import Broker
+from swarm.broker.server import Broker
 from swarm.errors import BadInput, LogFull, Unavailable
 from swarm.log import RolledBack
 from swarm.log.connection import Connection

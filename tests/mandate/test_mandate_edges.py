@@ -6,13 +6,13 @@ import pytest
 from pydantic import ValidationError
 from small_rooms import member, room
 
-from protocols.commitments.messages import CommitmentTerms
-from protocols.concord.messages import Option
-from protocols.duties import Duty, OptionAsked, PerformDuty, ScoreDuty
-from protocols.event import Event
-from protocols.room import Room
-from swarm.mandate import Breach, Mandate, breach, offer_breach, promise_breach, reserve_breach
-from swarm.scenario import read_scenario
+from protocols.core.event import Event
+from protocols.duties.duties import Duty, OptionAsked, PerformDuty, ScoreDuty
+from protocols.messages.commitments import CommitmentTerms
+from protocols.messages.concord import Option
+from protocols.room.room import Room
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.mandate import Breach, Mandate, breach, offer_breach, promise_breach, reserve_breach
 
 KEYS = {"ann": "U" + "A" * 55, "bob": "U" + "B" * 55}
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from swarm.errors import BadInput
-from swarm.files import read_document
-from swarm.mandate import Bounds, Mandate, Mandated, Most, PromiseBounds, ReserveBounds, ScoreBounds
-from swarm.members import agent_config, make_agent, read_agent
-from swarm.scenario import read_scenario
+from swarm.files.document import read_document
+from swarm.scenario.members import agent_config, make_agent, read_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.mandate import Bounds, Mandate, Most, PromiseBounds, ReserveBounds, ScoreBounds
+from swarm.seat.mandated import Mandated
 
 SCENARIO = """\
 room: deal

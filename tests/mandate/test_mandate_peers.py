@@ -15,14 +15,15 @@ from agents import Agent
 from agents.agent import Costed, NoAnswer, Performed, Proposed, Ratified, Scored, Watch
 from agents.script import Script
 from agents.scripted import Scripted
-from protocols.commitments.messages import AcceptCommitment, CancelCommitment, ReportEvent
-from protocols.concord.messages import Option, Value
-from protocols.duties import Duty, ImproveDuty, PerformDuty, ProposeDuty, QuoteDuty, RatifyDuty, ScoreDuty
+from protocols.duties.duties import Duty, ImproveDuty, PerformDuty, ProposeDuty, QuoteDuty, RatifyDuty, ScoreDuty
+from protocols.messages.commitments import AcceptCommitment, CancelCommitment, ReportEvent
+from protocols.messages.concord import Option, Value
 from swarm.ledger.fold import Fold
-from swarm.mandate import Mandate, Mandated
-from swarm.outbox import MemoryOutbox
-from swarm.running import run
-from swarm.seat import Seat
+from swarm.running.run import run
+from swarm.seat.mandate import Mandate
+from swarm.seat.mandated import Mandated
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.seat import Seat
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,9 +14,10 @@ from standing_site import SWARM, Site, until
 
 from swarm import open_room
 from swarm.log.jetstream import JetStreamLog
-from swarm.members import read_agent
-from swarm.saying import reading
-from swarm.standing import Over, Rooms, StandingPeer
+from swarm.peers.rooms import Rooms
+from swarm.peers.standing import Over, StandingPeer
+from swarm.scenario.members import read_agent
+from swarm.visit.saying import reading
 
 Answer = tuple[str, dict[str, Any]]
 

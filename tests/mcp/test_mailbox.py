@@ -9,13 +9,14 @@ from mcp_site import go
 
 from agents.agent import NoAnswer, Performed, Scored
 from agents.mailbox import Mailbox, Posted
-from protocols.budget import Left
-from protocols.commitments.messages import ReportEvent
-from protocols.concord.messages import Option
-from protocols.duties import OptionAsked, PerformDuty, ScoreDuty
-from protocols.messages import Manifest
-from swarm.minds import Excused, Mind
-from swarm.purse import Purse
+from protocols.duties.duties import OptionAsked, PerformDuty, ScoreDuty
+from protocols.messages.budget import Left
+from protocols.messages.commitments import ReportEvent
+from protocols.messages.concord import Option
+from protocols.messages.room import Manifest
+from swarm.seat.excuses import Excused
+from swarm.seat.mind import Mind
+from swarm.seat.purse import Purse
 
 OPTION = "a" * 64
 BALLOT = Scored({OPTION: 60})

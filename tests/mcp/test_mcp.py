@@ -13,11 +13,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_site import OPTION, desk, go, opened, said, standing
 from standing_site import SWARM, Site, scenario, script
 
-from swarm.approval import Approval, ApprovalRequest, give_answer, requests_in
-from swarm.auditing import audit
+from swarm.auditing.audit import audit
 from swarm.cli import mcp as command
 from swarm.errors import BadInput
 from swarm.mcp.forms import FORMS
+from swarm.people.approving import give_answer, requests_in
+from swarm.seat.approval import Approval, ApprovalRequest
 
 READS = {"task": {"meaning": "the day on which we meet"}}
 PAID = {"id": "pay", "debtor": "dora", "creditor": "ada", "if": "agreed", "then": "paid within 200 seconds of agreed"}

@@ -11,18 +11,19 @@ from mcp_site import go
 from standing_site import scenario, script
 
 from swarm.clock import utc_now
-from swarm.identity import Identity
-from swarm.inviting import invite
 from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.mcp import desk as desks
 from swarm.mcp.desk import Desk
 from swarm.mcp.forms import FORMS, input_schema, read_arguments
 from swarm.mcp.server import call
 from swarm.mcp.views import shown
-from swarm.members import read_agent
-from swarm.opening import publish_opening, sign_opening
-from swarm.scenario import read_scenario
-from swarm.standing import Rooms, StandingPeer
+from swarm.peers.inviting import invite
+from swarm.peers.rooms import Rooms
+from swarm.peers.standing import StandingPeer
+from swarm.scenario.members import read_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.signed.identity import Identity
 
 ADA, DORA = Identity.new(), Identity.new()
 MEMBERS = {"ada": ADA.public, "dora": DORA.public}

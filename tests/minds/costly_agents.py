@@ -3,9 +3,9 @@
 from typing import Any
 
 from agents.agent import Agent, Costed, NoAnswer, Performed, Proposed, Ratified, Scored, Watch
-from protocols.commitments.messages import ConfirmReport, ReportEvent
-from protocols.concord.messages import Option
-from protocols.duties import ImproveDuty, PerformDuty, ProposeDuty, RatifyDuty, ScoreDuty
+from protocols.duties.duties import ImproveDuty, PerformDuty, ProposeDuty, RatifyDuty, ScoreDuty
+from protocols.messages.commitments import ConfirmReport, ReportEvent
+from protocols.messages.concord import Option
 
 ASKED: list[tuple[str, str, Any]] = []
 """Who was asked what, with what was left for it."""

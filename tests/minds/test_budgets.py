@@ -8,10 +8,10 @@ from typing import Any
 import costly_agents
 import pytest
 
-from protocols.budget import Left
-from swarm.auditing import audit
-from swarm.purse import Purse, UsedUp
-from swarm.running import run
+from protocols.messages.budget import Left
+from swarm.auditing.audit import audit
+from swarm.running.run import run
+from swarm.seat.purse import Purse, UsedUp
 
 HERE = str(Path(__file__).resolve().parent)
 CALL = {"calls": 1, "tokens_in": 8}

@@ -17,14 +17,14 @@ from agents import external
 from agents.agent import BadAnswer, Costed, NoAnswer, Performed, Proposed, Ratified, Scored
 from agents.external import Exec, ExternalMind
 from agents.wire import ANSWERS, DUTIES, BadLine, duty_json, parse_answer
-from protocols.budget import Left
-from protocols.commitments.messages import ReportEvent
-from protocols.concord.messages import Option
-from protocols.duties import ImproveDuty, OptionAsked, PerformDuty, ScoreDuty
+from protocols.duties.duties import ImproveDuty, OptionAsked, PerformDuty, ScoreDuty
+from protocols.messages.budget import Left
+from protocols.messages.commitments import ReportEvent
+from protocols.messages.concord import Option
+from swarm.cli.schemas import schema_of
 from swarm.errors import BadInput
-from swarm.running import run
-from swarm.scenario import read_scenario
-from swarm.schemas import schema_of
+from swarm.running.run import run
+from swarm.scenario.scenario import read_scenario
 
 OPTION = "a" * 64
 
@@ -403,7 +403,7 @@ def test_a_command_and_its_children_end_when_their_peer_is_killed(tmp_path: Path
     peer.write_text(
         "import asyncio, sys\n"
         "from agents.external import Exec, ExternalMind\n"
-        "from protocols.duties import ScoreDuty\n"
+        "from protocols.duties.duties import ScoreDuty\n"
         "async def main():\n"
         "    mind = ExternalMind(Exec(command=[sys.executable, 'mind.py']))\n"
         "    await mind.score(ScoreDuty(member='bob', options=[], rejects_left=0, bar=50, opens_reserve=False))\n"

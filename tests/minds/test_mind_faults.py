@@ -15,14 +15,15 @@ from strange_agents import Willing
 
 from agents.agent import Agent, NoAnswer, Scored
 from agents.external import Exec, ExternalMind
-from protocols.budget import Left
-from protocols.concord.messages import Option
-from protocols.duties import OptionAsked, ScoreDuty
+from protocols.duties.duties import OptionAsked, ScoreDuty
+from protocols.messages.budget import Left
+from protocols.messages.concord import Option
 from swarm.clock import utc_now
-from swarm.minds import Excused, Mind, Unfit
-from swarm.outbox import MemoryOutbox
-from swarm.running import run
-from swarm.seat import Seat
+from swarm.running.run import run
+from swarm.seat.excuses import Excused, Unfit
+from swarm.seat.mind import Mind
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.seat import Seat
 
 HERE = str(Path(__file__).resolve().parent)
 SECOND = 1_000_000

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from protocols.concord.selection import Ballot, SelectionRules, select
-from protocols.patterns import Pattern, Scoring, pattern_findings, patterns_of, without_ballot
+from protocols.views.patterns import Pattern, Scoring, pattern_findings, patterns_of, without_ballot
 from tests.rules.table import Table
 
 calm = settings(deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, print_blob=True)

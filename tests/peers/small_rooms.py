@@ -13,12 +13,12 @@ from typing import Any
 import strange_agents
 
 from swarm.clock import utc_now
-from swarm.identity import Identity
 from swarm.log.memory import MemoryLog
-from swarm.members import agent_config, make_agent
-from swarm.opening import publish_opening, sign_opening
-from swarm.replica import Replica
-from swarm.scenario import read_scenario
+from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.replica import Replica
+from swarm.signed.identity import Identity
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

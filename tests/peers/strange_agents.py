@@ -8,10 +8,10 @@ from typing import Any
 
 from agents import Agent
 from agents.agent import NoAnswer, Performed, Proposed, Ratified, Scored, Watch
-from protocols.accord.messages import Interpretation
-from protocols.commitments.messages import ReportEvent
-from protocols.concord.messages import Option
-from protocols.duties import InterpretDuty, PerformDuty, ProposeDuty, RatifyDuty, ScoreDuty
+from protocols.duties.duties import InterpretDuty, PerformDuty, ProposeDuty, RatifyDuty, ScoreDuty
+from protocols.messages.accord import Interpretation
+from protocols.messages.commitments import ReportEvent
+from protocols.messages.concord import Option
 
 RELEASED = threading.Event()
 """Lets the threads of minds that hang end, once a test has seen that nobody waits for them."""

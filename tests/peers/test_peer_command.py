@@ -12,8 +12,8 @@ import pytest
 from small_rooms import ROOT, SWARM, custom, ledger, member, room, start, swarm, written
 
 from swarm.errors import BadInput
-from swarm.places import check_writable
-from swarm.running import run
+from swarm.files.writing import check_writable
+from swarm.running.run import run
 
 
 def only_object(text: str) -> dict[str, Any]:

@@ -7,10 +7,12 @@ from small_rooms import custom, go, member, room
 from strange_agents import RELEASED, Willing
 
 from agents.agent import Performed
-from protocols.duties import ScoreDuty
+from protocols.duties.duties import ScoreDuty
 from swarm.errors import BadInput
-from swarm.minds import Excused, Mind, acts_of
-from swarm.running import RunResult, run
+from swarm.running.run import RunResult, run
+from swarm.seat.answers import acts_of
+from swarm.seat.excuses import Excused
+from swarm.seat.mind import Mind
 
 ACCORD: dict[str, Any] = {"agenda": ["accord", "concord"]}
 

@@ -27,12 +27,12 @@ from small_rooms import (
     written,
 )
 
-from swarm.auditing import audit
-from swarm.broker import server_binary
+from swarm.auditing.audit import audit
+from swarm.broker.server import server_binary
 from swarm.errors import BadInput
 from swarm.log.jetstream import JetStreamLog
-from swarm.places import Kept
-from swarm.running import run
+from swarm.running.kept import Kept
+from swarm.running.run import run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 
@@ -138,7 +138,7 @@ def test_a_killed_member_is_silent_and_a_rerun_tells_the_same(tmp_path: Path) ->
     """Protects the others: they go on without a member that died to a recorded ending, which stays what it is."""
     cut = Cut(tmp_path, seconds=2)
     cut.until("concord.option.seal")
-    os.kill(cut.pid_of("swarm.member", 1), signal.SIGKILL)
+    os.kill(cut.pid_of("swarm.running.member", 1), signal.SIGKILL)
     assert cut.end() == 1
     cut.nothing_is_left()
     first = audit(cut.ledger, roster=cut.roster)
@@ -154,7 +154,7 @@ def test_a_killed_member_sits_down_again_with_the_next_run(tmp_path: Path) -> No
     """Protects recovery: a member that died in mid-run takes up where the log says it was."""
     cut = Cut(tmp_path)
     process = cut.until("concord.option.seal")
-    os.kill(cut.pid_of("swarm.member", 0), signal.SIGKILL)
+    os.kill(cut.pid_of("swarm.running.member", 0), signal.SIGKILL)
     process.send_signal(signal.SIGINT)
     assert cut.end() == 3
     cut.nothing_is_left()
@@ -184,7 +184,7 @@ def test_when_every_member_has_died_the_run_says_how(tmp_path: Path) -> None:
     cut.arguments.append("--json")
     process = cut.until("concord.option.seal")
     for place in (0, 1):
-        os.kill(cut.pid_of("swarm.member", place), signal.SIGKILL)
+        os.kill(cut.pid_of("swarm.running.member", place), signal.SIGKILL)
     out, _ = process.communicate(timeout=40)
     result = json.loads(out)
     assert (process.returncode, result["outcome"]) == (3, "abandoned")

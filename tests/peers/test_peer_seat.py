@@ -9,18 +9,18 @@ from faulty_logs import Refusing, Silent, Through
 from small_rooms import SECOND, Sitting, custom, go, member, room
 from strange_agents import Willing
 
-from protocols.duties import ScoreDuty
-from protocols.room import Room
-from swarm import seat as seats
+from protocols.duties.duties import ScoreDuty
+from protocols.room.room import Room
 from swarm.clock import utc_now
 from swarm.errors import Unavailable
 from swarm.ledger.fold import Fold
 from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.log.port import Cut
-from swarm.outbox import MemoryOutbox
-from swarm.replica import Replica
-from swarm.running import run
-from swarm.seat import ClockApart, Seat
+from swarm.running.run import run
+from swarm.seat import seat as seats
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import ClockApart, Seat
 
 
 async def sit(

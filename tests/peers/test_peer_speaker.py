@@ -10,13 +10,13 @@ from faulty_logs import Crash, Crashing, Lossy, Noisy, Through
 from small_rooms import Sitting, go, member, room
 
 from swarm.clock import utc_now
-from swarm.entry import parse_entry
 from swarm.errors import SwarmError, Unavailable
 from swarm.ledger.fold import Fold
-from swarm.outbox import FileOutbox, MemoryOutbox
-from swarm.replica import Replica
-from swarm.seat import Seat
-from swarm.speaker import SecondProcess, Speaker
+from swarm.seat.outbox import FileOutbox, MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.seat.speaker import SecondProcess, Speaker
+from swarm.signed.entry import parse_entry
 
 TICK = {"kind": "room.tick"}
 

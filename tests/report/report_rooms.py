@@ -7,9 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from protocols.canonical import digest
-from protocols.concord.messages import reserve_digest
-from protocols.duties import (
+from protocols.core.canonical import digest
+from protocols.duties.duties import (
     CloseDuty,
     ImproveDuty,
     InterpretDuty,
@@ -22,14 +21,15 @@ from protocols.duties import (
     SettleDuty,
     WitnessDuty,
 )
-from protocols.messages import RoomOpen, seal_digest
-from swarm.entry import sign_entry
-from swarm.identity import Identity
-from swarm.ledger.checkpoint import sign_checkpoint
+from protocols.messages.concord import reserve_digest
+from protocols.messages.room import RoomOpen, seal_digest
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
-from swarm.opening import sign_opening
+from swarm.seat.opening import sign_opening
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.entry import sign_entry
+from swarm.signed.identity import Identity
 
 NOON = 1_796_040_000_000_000
 MILLISECOND = 1000

@@ -17,13 +17,13 @@ import pytest
 from report_outline import OUTLINES, outline
 from report_rooms import HOSTILE, Play
 
-from protocols.canonical import canonical
+from protocols.core.canonical import canonical
 from swarm.cli.app import app
 from swarm.errors import BadInput
-from swarm.ledger.checkpoint import sign_checkpoint
 from swarm.report import checking, render, write_report
 from swarm.report.checking import ENTRY_COLUMNS
 from swarm.report.reading import read
+from swarm.signed.checkpoint import sign_checkpoint
 
 LEDGERS = Path(__file__).parents[1] / "ledgers"
 MEGABYTE = 1_000_000

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from protocols.bodies import KINDS
-from protocols.commitments.messages import COMMITMENT_BODIES
-from protocols.duties import (
+from protocols.duties.duties import (
     CloseDuty,
     Duty,
     ImproveDuty,
@@ -21,6 +19,8 @@ from protocols.duties import (
     TickDuty,
     WitnessDuty,
 )
+from protocols.messages.bodies import KINDS
+from protocols.messages.commitments import COMMITMENT_BODIES
 from tests.rules.table import PROMISE, Table, hexed
 
 ON_PROMISES = {body.model_fields["kind"].default for body in COMMITMENT_BODIES}

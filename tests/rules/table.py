@@ -10,16 +10,16 @@ from dataclasses import fields
 from hashlib import sha256
 from typing import Any
 
-from protocols.bodies import parse_body
 from protocols.concord.machine import Concord
-from protocols.concord.messages import reserve_digest
-from protocols.duties import Duty, RatifyDuty, SettleDuty, TickDuty
-from protocols.event import Event
-from protocols.findings import CODES, Finding
-from protocols.instants import SECOND
-from protocols.message import Message
-from protocols.messages import RoomOpen, seal_digest
-from protocols.room import Room
+from protocols.core.event import Event
+from protocols.core.findings import CODES, Finding
+from protocols.core.instants import SECOND
+from protocols.core.message import Message
+from protocols.duties.duties import Duty, RatifyDuty, SettleDuty, TickDuty
+from protocols.messages.bodies import parse_body
+from protocols.messages.concord import reserve_digest
+from protocols.messages.room import RoomOpen, seal_digest
+from protocols.room.room import Room
 
 START = 1_800_000_000 * SECOND
 STEP_S = 30

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from protocols.accord.compare import Position, compare, differ, within
-from protocols.accord.messages import Bound, Interpretation, interpretation_id
-from protocols.canonical import digest
-from protocols.duties import ReadDuty, SettleDuty
+from protocols.core.canonical import digest
+from protocols.duties.duties import ReadDuty, SettleDuty
+from protocols.messages.accord import Bound, Interpretation, interpretation_id
 from tests.rules.table import Table, hexed, state_of
 
 

@@ -1,6 +1,7 @@
 """The briefing: what a mind is told of its room. All that is open, one's own answers, and nothing that is sealed."""
 
-from protocols.briefing import Briefing, briefing
+from protocols.duties.briefing import Briefing
+from protocols.views.briefing import briefing
 from tests.rules.table import Table, tour
 
 TERM = {"terms": ["done"], "agenda": ["accord", "concord"]}

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from protocols.bodies import parse_body
-from protocols.budget import Amounts, Budget, Left, Spending, Used
+from protocols.messages.bodies import parse_body
+from protocols.messages.budget import Amounts, Budget, Left, Used
+from protocols.stage.spending import Spending
 from tests.rules.table import Table, fold, opening_of, state_of
 
 CALL = {"tokens_in": 90, "tokens_out": 10, "calls": 1, "seconds": "0.5", "model": "m"}

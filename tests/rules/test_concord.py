@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from protocols.canonical import canonical, digest
-from protocols.concord.messages import option_id, reserve_digest
 from protocols.concord.selection import Ballot, SelectionRules, select
-from protocols.duties import ImproveDuty, ProposeDuty, QuoteDuty, ScoreDuty
-from protocols.machine import Refused
-from protocols.outcome import decision_of
+from protocols.core.canonical import canonical, digest
+from protocols.duties.duties import ImproveDuty, ProposeDuty, QuoteDuty, ScoreDuty
+from protocols.messages.concord import option_id, reserve_digest
+from protocols.room.outcome import decision_of
+from protocols.stage.stage import Refused
 from tests.rules.table import Table, hexed, key_of, state_of
 
 ISSUES = {"discount": {"values": [0, 5, 10], "unit": "%"}, "years": {"values": [1, 2, "three"]}}
@@ -206,7 +206,7 @@ def test_a_quote_out_of_bounds_is_refused(values: dict[str, Any], code: str) -> 
     assert table.answer("b", "concord.quote", values=values) == [code]
     assert state_of(table.room) == before
     with pytest.raises(Refused):
-        from protocols.concord.messages import Quote
+        from protocols.messages.concord import Quote
 
         table.room.check("b", Quote(step=table.step, values=values))
     assert table.answer("b", "concord.quote", values={"price": [200]}) == []
@@ -557,7 +557,7 @@ def test_what_is_no_improvement_is_a_pass(how: str) -> None:
 
 def test_a_peer_does_not_sign_a_repetition() -> None:
     """What a peer checks before it signs is what the others would say of it."""
-    from protocols.concord.messages import Improve, Option
+    from protocols.messages.concord import Improve, Option
 
     table = _standing()
     with pytest.raises(Refused) as refused:
@@ -802,7 +802,7 @@ def test_agreement_creates_the_commitments_of_the_outcome() -> None:
 
 def test_an_options_id_is_of_its_offer_and_commitments() -> None:
     """And of its title only where there are no issues."""
-    from protocols.concord.messages import Option
+    from protocols.messages.concord import Option
 
     one, two = Option(title="One", offer={"x": 1}), Option(title="Two", offer={"x": 1}, rationale="why")
     assert option_id(one, has_issues=True) == option_id(two, has_issues=True)

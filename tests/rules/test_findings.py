@@ -9,7 +9,7 @@ import pytest
 
 from protocols.commitments.lifecycle import State
 from protocols.concord.selection import Ballot, find_fault
-from protocols.findings import CODES, Finding, Severity
+from protocols.core.findings import CODES, Finding, Severity
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(p for package in ("protocols", "agents", "swarm") for p in (ROOT / package).rglob("*.py"))
@@ -78,11 +78,11 @@ def test_the_scan_sees_what_it_should() -> None:
     used = _used()
     assert len(used) > 60
     for code, where in {
-        "late": "protocols/room.py",
+        "late": "protocols/room/room.py",
         "score_not_integer": "protocols/concord/selection.py",
         "equivocation": "swarm/ledger/chain.py",
-        "too_deep": "swarm/entry.py",
-        "checkpoint_mismatch": "swarm/auditing.py",
+        "too_deep": "swarm/signed/entry.py",
+        "checkpoint_mismatch": "swarm/auditing/audit.py",
         "conflicting_report": "protocols/commitments/reports.py",
         "circle": "protocols/commitments/graph.py",
     }.items():

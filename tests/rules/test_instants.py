@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.instants import (
+from protocols.core.instants import (
     DAY,
     FIRST,
     HOUR,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.loops import LONGEST_CYCLE, Exchange, cycle_closed
+from protocols.room.loops import LONGEST_CYCLE, Exchange, cycle_closed
 from tests.rules.table import Table, codes
 
 PROMISE = {"id": "chair", "debtor": "a", "creditor": "b", "then": "moved by 2099-01-01T00:00:00Z"}

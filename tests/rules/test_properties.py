@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocols.bodies import KINDS
-from protocols.duties import RevealDuty, TickDuty
-from protocols.findings import CODES
-from protocols.instants import SECOND
-from protocols.outcome import decision_of
+from protocols.core.findings import CODES
+from protocols.core.instants import SECOND
+from protocols.duties.duties import RevealDuty, TickDuty
+from protocols.messages.bodies import KINDS
+from protocols.room.outcome import decision_of
 from tests.rules.moves import answer_to, promises_of, samples
 from tests.rules.table import STEP_S, TOUR, Table, fold, hexed
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from protocols.bodies import parse_body
-from protocols.canonical import digest
-from protocols.closing import WITNESSES
-from protocols.instants import SECOND
-from protocols.machine import Refused
-from protocols.messages import MOST_TERMS, room_name
-from protocols.room import Room
+from protocols.core.canonical import digest
+from protocols.core.instants import SECOND
+from protocols.messages.bodies import parse_body
+from protocols.messages.room import MOST_TERMS, room_name
+from protocols.room.closing import WITNESSES
+from protocols.room.room import Room
+from protocols.stage.stage import Refused
 from tests.rules.table import STEP_S, Table, event_of, hexed, key_of, open_room, opening_of, state_of
 
 PRICE = {"price": {"values": [1, 2]}}
@@ -509,7 +509,7 @@ def test_a_rehearsal_counts_from_the_agreement() -> None:
 
 def test_a_rehearsal_does_not_run_off_the_calendar() -> None:
     """However fast its clock, a rehearsed time can be written."""
-    from protocols.instants import LAST, format_instant
+    from protocols.core.instants import LAST, format_instant
 
     table = Table("ab", rehearsal={"agreed_at": "2027-01-04T09:00:00Z", "second": "99999 weeks"}).join()
     table.room.calendar.start(table.room.at)

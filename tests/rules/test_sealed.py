@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from protocols.messages import seal_digest
+from protocols.messages.room import seal_digest
 from tests.rules.table import Table, hexed, key_of, state_of
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from protocols.duties import TickDuty
-from protocols.findings import CODES
-from protocols.instants import SECOND
-from protocols.room import TICK_SPACING
-from protocols.steps import is_late
+from protocols.core.findings import CODES
+from protocols.core.instants import SECOND
+from protocols.duties.duties import TickDuty
+from protocols.room.room import TICK_SPACING
+from protocols.stage.steps import is_late
 from tests.rules.table import STEP_S, Table, event_of, state_of, tour
 
 

@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 
-from protocols.bodies import KINDS, parse_body
+from protocols.messages.bodies import KINDS, parse_body
 from tests.rules.moves import ON_PROMISES, samples
 from tests.rules.table import Table, state_of, tour
 

@@ -3,18 +3,18 @@
 import asyncio
 from typing import Any
 
-from protocols.commitments.messages import ConfirmReport, ReportEvent
-from protocols.instants import DAY, HOUR, SECOND, Instant, show_instant
+from protocols.core.instants import DAY, HOUR, SECOND, Instant, show_instant
+from protocols.messages.commitments import ConfirmReport, ReportEvent
 from swarm.clock import utc_now
-from swarm.identity import Identity
 from swarm.log.memory import MemoryLog, MemoryStore
-from swarm.members import agent_config, make_agent
-from swarm.opening import publish_opening, sign_opening
-from swarm.outbox import MemoryOutbox
-from swarm.replica import Replica
-from swarm.scenario import read_scenario
-from swarm.seat import Seat
-from swarm.speaker import Speaker
+from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.seat.speaker import Speaker
+from swarm.signed.identity import Identity
 
 SCENARIO: dict[str, Any] = {
     "room": "lease",

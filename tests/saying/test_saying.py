@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from swarm.auditing import audit
-from swarm.broker import Broker
-from swarm.identity import Identity
-from swarm.members import agent_config, make_agent
-from swarm.peer import Peer, open_room
-from swarm.scenario import read_scenario
+from swarm.auditing.audit import audit
+from swarm.broker.server import Broker
+from swarm.peers.single import Peer, open_room
+from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.signed.identity import Identity
 
 SWARM = str(Path(sys.executable).with_name("swarm"))
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from swarm.errors import BadInput
-from swarm.members import agent_config, make_agent
-from swarm.scenario import read_scenario
+from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.scenario import read_scenario
 
 GOOD = """\
 room: acme

@@ -10,17 +10,18 @@ from typing import Any, Self
 
 from agents import Agent
 from agents.agent import Proposed, Ratified, Scored
-from protocols.concord.messages import Option
-from protocols.duties import JoinDuty, ProposeDuty, RatifyDuty, ScoreDuty
-from swarm.broker import Broker
+from protocols.duties.duties import JoinDuty, ProposeDuty, RatifyDuty, ScoreDuty
+from protocols.messages.concord import Option
+from swarm.broker.server import Broker
 from swarm.clock import utc_now
-from swarm.identity import Identity
-from swarm.inviting import invite
 from swarm.log.jetstream import JetStreamLog
-from swarm.members import read_agent
-from swarm.opening import publish_opening, sign_opening
-from swarm.scenario import read_scenario
-from swarm.standing import Over, Rooms, StandingPeer
+from swarm.peers.inviting import invite
+from swarm.peers.rooms import Rooms
+from swarm.peers.standing import Over, StandingPeer
+from swarm.scenario.members import read_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.signed.identity import Identity
 from swarm.tasks import end
 
 NAMES = ("ann", "bob", "cid", "dan")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from soak_rooms import NAMES, Site
 
-from swarm.auditing import audit
-from swarm.ledger.checkpoint import sign_checkpoint
+from swarm.auditing.audit import audit
 from swarm.ledger.file import write_ledger
-from swarm.replica import Replica
-from swarm.saying import reading
+from swarm.seat.replica import Replica
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.visit.saying import reading
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
 

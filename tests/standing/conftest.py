@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from standing_site import SWARM, Site
 
-from swarm.identity import Identity
+from swarm.signed.identity import Identity
 
 KEYS = 20
 

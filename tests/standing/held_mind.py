@@ -6,8 +6,8 @@ from pathlib import Path
 
 from agents import Agent
 from agents.agent import Proposed, Ratified, Scored
-from protocols.concord.messages import Option
-from protocols.duties import Duty, ProposeDuty, RatifyDuty, ScoreDuty
+from protocols.duties.duties import Duty, ProposeDuty, RatifyDuty, ScoreDuty
+from protocols.messages.concord import Option
 
 
 class Held(Agent):

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from swarm.auditing import audit
-from swarm.identity import Identity
+from swarm.auditing.audit import audit
+from swarm.signed.identity import Identity
 
 HERE = Path(__file__).resolve().parent
 SWARM = str(Path(sys.executable).with_name("swarm"))

@@ -12,9 +12,9 @@ import nats.errors
 import pytest
 from standing_site import Site, scenario, script
 
-from swarm.broker import Broker
-from swarm.discovery import SERVICE, Discovery, package_version
-from swarm.identity import Identity
+from swarm.broker.server import Broker
+from swarm.peers.discovery import SERVICE, Discovery, package_version
+from swarm.signed.identity import Identity
 
 
 def go(work: Awaitable[Any], seconds: float = 60) -> Any:
@@ -132,7 +132,7 @@ def test_on_a_secured_server_the_peer_works_and_is_not_visible(site: Site) -> No
 
 def test_after_a_restart_of_the_server_it_is_found_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Protects long standing: the connection is made again for as long as it takes, with one line about it at most."""
-    caplog.set_level(logging.INFO, logger="swarm.discovery")
+    caplog.set_level(logging.INFO, logger="swarm.peers.discovery")
 
     async def work() -> None:
         async with Broker(tmp_path) as broker:

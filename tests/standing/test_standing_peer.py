@@ -10,20 +10,24 @@ from typing import Any
 import pytest
 from standing_site import scenario, script
 
-from protocols.canonical import canonical
-from swarm import base64url, standing
+from protocols.core.canonical import canonical
 from swarm.clock import utc_now
 from swarm.errors import BadEntry, BadInput, LogFull, Unavailable
-from swarm.identity import Identity
-from swarm.inviting import MOST_TOGETHER, invite, read_invitations, sign_invitation
 from swarm.log.memory import MemoryLog, MemoryStore
-from swarm.log.port import INVITATION_SECONDS, MAX_INVITATION_BYTES, Stored
-from swarm.members import Accepts, read_agent
-from swarm.opening import publish_opening, sign_opening
-from swarm.outbox import FileOutbox
-from swarm.replica import Replica
-from swarm.scenario import read_scenario
-from swarm.standing import Over, Rooms, StandingPeer, outside
+from swarm.log.port import INVITATION_SECONDS, Stored
+from swarm.peers import standing
+from swarm.peers.inviting import invite
+from swarm.peers.rooms import Rooms
+from swarm.peers.standing import Over, StandingPeer, outside
+from swarm.scenario.members import Accepts, read_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.outbox import FileOutbox
+from swarm.seat.replica import Replica
+from swarm.signed import base64url
+from swarm.signed.identity import Identity
+from swarm.signed.invitation import MOST_TOGETHER, read_invitations, sign_invitation
+from swarm.signed.sizes import MAX_INVITATION_BYTES
 
 ADA, BEN, EVE = Identity.new(), Identity.new(), Identity.new()
 DAY = 24 * 3600 * 1_000_000
@@ -100,17 +104,13 @@ def ignored(caplog: pytest.LogCaptureFixture) -> list[str]:
 # -- the invitation ---------------------------------------------------------------------------------------------------
 
 
-def stored(payload: bytes, author: str = ADA.public) -> Stored:
-    return Stored(1, utc_now(), author, payload)
-
-
 ROOM = "small-" + "a" * 26
 GOOD = sign_invitation(ADA, room=ROOM, opener=ADA.public).line
 
 
 def test_an_invitation_comes_back_as_it_was_signed() -> None:
     """Protects the form: canonical, and holding where the room is and nothing else."""
-    (read,) = read_invitations(stored(GOOD))
+    (read,) = read_invitations(ADA.public, GOOD)
     assert (read.room, read.opener, read.by) == (ROOM, ADA.public, ADA.public)
     assert GOOD.startswith(b'{"invitation":{"by":"U')
 
@@ -141,7 +141,7 @@ def test_an_invitation_comes_back_as_it_was_signed() -> None:
 def test_what_is_no_invitation_is_refused_by_name(payload: bytes) -> None:
     """Protects the peer: whatever may be stored there is an invitation, or a reason; it is never a crash."""
     with pytest.raises(BadEntry):
-        read_invitations(stored(payload))
+        read_invitations(ADA.public, payload)
 
 
 def test_a_signature_of_another_kind_invites_nobody() -> None:
@@ -150,7 +150,7 @@ def test_a_signature_of_another_kind_invites_nobody() -> None:
     signature = base64url.encode(ADA.sign(b"swarm/entry/1", message))
     line = canonical({"invitation": {"by": ADA.public, "opener": ADA.public, "room": ROOM, "sig": signature}})
     with pytest.raises(BadEntry) as refused:
-        read_invitations(stored(line))
+        read_invitations(ADA.public, line)
     assert refused.value.code == "bad_signature"
 
 
@@ -162,7 +162,7 @@ def test_a_second_invitation_does_not_hide_the_first() -> None:
         for place in range(MOST_TOGETHER + 3):
             await invite(log, ADA, f"small-{'a' * 24}{chr(97 + place)}a", [BEN.public])
         (found,) = await log.invitations(BEN.public)
-        return [invitation.room for invitation in read_invitations(found)]
+        return [invitation.room for invitation in read_invitations(found.author, found.payload)]
 
     rooms = go(work())
     assert len(rooms) == len(set(rooms)) == MOST_TOGETHER

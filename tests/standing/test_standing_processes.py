@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from standing_site import Site, scenario, script, until
 
-from swarm.inviting import sign_invitation
 from swarm.log.jetstream import JetStreamLog
+from swarm.signed.invitation import sign_invitation
 
 
 def test_two_rooms_at_once_and_a_peer_that_is_killed_in_the_middle(site: Site) -> None:

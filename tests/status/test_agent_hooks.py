@@ -15,20 +15,21 @@ from small_rooms import go, room, start, swarm, until
 
 from agents import Agent
 from agents.agent import Proposed, Ratified, Scored
-from protocols.concord.messages import Option
-from protocols.duties import ProposeDuty, RatifyDuty, ScoreDuty
-from swarm.broker import Broker
+from protocols.duties.duties import ProposeDuty, RatifyDuty, ScoreDuty
+from protocols.messages.concord import Option
+from swarm.broker.server import Broker
 from swarm.cli.logs import LogForm, log_to_stderr
+from swarm.cli.schemas import schema_of
 from swarm.clock import utc_now
 from swarm.errors import BadInput
-from swarm.identity import Identity
-from swarm.inviting import invite
 from swarm.log.memory import MemoryLog, MemoryStore
-from swarm.members import agent_config, make_agent, read_agent
-from swarm.opening import publish_opening, sign_opening
-from swarm.scenario import read_scenario
-from swarm.schemas import schema_of
-from swarm.standing import Rooms, StandingPeer, read_agent_file
+from swarm.peers.inviting import invite
+from swarm.peers.rooms import Rooms
+from swarm.peers.standing import StandingPeer, read_agent_file
+from swarm.scenario.members import agent_config, make_agent, read_agent
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.signed.identity import Identity
 
 WILLING = {"proposes": {"title": "Monday", "offer": {"day": "mon"}}, "scores": {"otherwise": 70}}
 
@@ -62,7 +63,7 @@ def test_the_owner_is_told_of_what_its_own_member_owes_breaks_and_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Protects the owner: told once of a slow answer of its member, of a broken promise, of the end."""
-    monkeypatch.setattr("swarm.standing.WAITING_S", 1)
+    monkeypatch.setattr("swarm.peers.standing.WAITING_S", 1)
     files = {kind: tmp_path / kind for kind in ("waiting", "violated", "ended")}
     hooked = read_agent({"accepts": {}, "on": {kind: noting(path) for kind, path in files.items()}})
     keys = {name: Identity.new() for name in ("ann", "bob")}
@@ -153,11 +154,11 @@ def test_a_log_of_json_lines_names_rooms_and_keeps_to_one_line(monkeypatch: pyte
     level = logger.level
     try:
         log_to_stderr(LogForm.JSON)
-        logging.getLogger("swarm.standing").warning("%s: declined: %s", name, "two\nlines")
+        logging.getLogger("swarm.peers.standing").warning("%s: declined: %s", name, "two\nlines")
         try:
             raise ValueError("no")
         except ValueError:
-            logging.getLogger("swarm.standing").exception("a fault of its own")
+            logging.getLogger("swarm.peers.standing").exception("a fault of its own")
     finally:
         logger.setLevel(level)
     first, second = (json.loads(line) for line in err.getvalue().splitlines())

@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 from small_rooms import go, member, room, swarm
 
-from protocols.instants import SECOND
-from swarm.broker import Broker
+from protocols.core.instants import SECOND
+from swarm.broker.server import Broker
 from swarm.clock import utc_now
-from swarm.doctor import Check, examine
 from swarm.errors import LogFull
-from swarm.identity import Identity
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.port import Stored
 from swarm.log.streams import ensure_streams
-from swarm.peer import open_room
+from swarm.peers.single import open_room
+from swarm.signed.identity import Identity
+from swarm.visit.doctor import Check, examine
 
 
 def levels(checks: list[Check]) -> dict[str, str]:

@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 from small_rooms import Sitting, go, member, room, start, swarm
 
-from protocols.instants import SECOND
-from swarm.broker import Broker
+from protocols.core.instants import SECOND
+from swarm.broker.server import Broker
 from swarm.clock import utc_now
-from swarm.hooks import Hooks, On
-from swarm.identity import Identity
 from swarm.ledger.fold import Fold
+from swarm.ledger.status import status_of
 from swarm.log.memory import MemoryLog, MemoryStore
-from swarm.outbox import MemoryOutbox
-from swarm.peer import open_room
-from swarm.seat import Seat
-from swarm.speaker import Speaker
-from swarm.status import status_of
+from swarm.peers.hooks import Hooks
+from swarm.peers.single import open_room
+from swarm.scenario.hooks import On
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.seat import Seat
+from swarm.seat.speaker import Speaker
+from swarm.signed.identity import Identity
 
 
 def waiting(stands: dict[str, Any]) -> dict[str, str]:
@@ -172,7 +173,7 @@ def test_a_hook_that_fails_or_is_missing_is_a_line_in_the_log(caplog: pytest.Log
 
 def test_a_hook_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Protects the machine: no hook outlives its time."""
-    monkeypatch.setattr("swarm.hooks.HOOK_S", 0.3)
+    monkeypatch.setattr("swarm.peers.hooks.HOOK_S", 0.3)
 
     async def work() -> None:
         hooks = Hooks(On(ended=[sys.executable, "-c", "import time; time.sleep(3600)"]))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from decide_rows import BAD_INPUT, ROWS
 
-from swarm.deciding import decide
 from swarm.errors import BadInput
+from swarm.files.table import decide
 
 CASES = Path(__file__).resolve().parents[2].parent / "shared" / "cases" / "decide.json"
 

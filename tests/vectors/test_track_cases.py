@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from swarm.errors import BadInput
-from swarm.tracking import track
+from swarm.history.tracking import track
 
 GIVEN = Path(__file__).resolve().parents[2].parent / "shared" / "cases" / "track.json"
 OWN = Path(__file__).with_name("track_rows.json")

@@ -11,20 +11,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from protocols.accord.messages import Interpretation, interpretation_id
-from protocols.canonical import canonical, digest
-from protocols.claims import Claim, claim_id
-from protocols.concord.messages import Option, option_id, reserve_digest
 from protocols.concord.selection import Ballot, select
-from protocols.instants import parse_instant
-from protocols.messages import room_name
-from swarm.entry import DOMAIN, is_signed, parse_entry, sign_entry
+from protocols.core.canonical import canonical, digest
+from protocols.core.instants import parse_instant
+from protocols.messages.accord import Interpretation, interpretation_id
+from protocols.messages.claims import Claim, claim_id
+from protocols.messages.concord import Option, option_id, reserve_digest
+from protocols.messages.room import room_name
 from swarm.errors import BadEntry
-from swarm.identity import Identity
-from swarm.inviting import sign_invitation
 from swarm.ledger.chain import HEAD_0, next_head
-from swarm.ledger.checkpoint import sign_checkpoint
-from swarm.sealing import INFO, seal
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.entry import DOMAIN, is_signed, parse_entry, sign_entry
+from swarm.signed.identity import Identity
+from swarm.signed.invitation import sign_invitation
+from swarm.signed.sealing import INFO, seal
 from tests.ledger.ledger_rooms import NOON, Table
 from tests.vectors.wire import verifier
 

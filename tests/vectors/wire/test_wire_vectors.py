@@ -10,18 +10,17 @@ from typing import Any
 
 import pytest
 
-from protocols.accord.messages import Interpretation, interpretation_id
-from protocols.canonical import canonical
-from protocols.concord.messages import Option, option_id, reserve_digest
-from protocols.messages import room_name
-from swarm.entry import is_signed, parse_entry, sign_entry
+from protocols.core.canonical import canonical
+from protocols.messages.accord import Interpretation, interpretation_id
+from protocols.messages.concord import Option, option_id, reserve_digest
+from protocols.messages.room import room_name
 from swarm.errors import BadEntry
-from swarm.identity import Identity, is_public_key, verify
-from swarm.inviting import read_invitations
-from swarm.ledger.checkpoint import parse_checkpoint
-from swarm.log.port import Stored
-from swarm.running import run
-from swarm.sealing import open_box
+from swarm.running.run import run
+from swarm.signed.checkpoint import parse_checkpoint
+from swarm.signed.entry import is_signed, parse_entry, sign_entry
+from swarm.signed.identity import Identity, is_public_key, verify
+from swarm.signed.invitation import read_invitations
+from swarm.signed.sealing import open_box
 from tests.ledger.ledger_rooms import SCENARIO, Table
 from tests.vectors.wire import make, verifier
 
@@ -173,7 +172,7 @@ def test_our_code_reads_what_it_did_not_write() -> None:
         assert parse_checkpoint(json.loads(case["expected"]["line"])).is_signed()
     for case in vectors("invitations"):
         author = Identity(bytes.fromhex(case["input"]["seed"])).public
-        read = read_invitations(Stored(1, 0, author, case["expected"]["payload"].encode()))
+        read = read_invitations(author, case["expected"]["payload"].encode())
         assert [invitation.room for invitation in read] == case["input"]["rooms"]
     for case in vectors("seals"):
         said, expected = case["input"], case["expected"]

@@ -1,0 +1,1 @@
+"""The ground: canonical bytes, instants, findings, the base of all messages, the event."""

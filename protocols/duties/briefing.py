@@ -1,0 +1,92 @@
+"""What a room has said so far, as a mind needs it to judge: one view of the fold for one member.
+
+It holds what the log shows to everybody and no more: while a step is sealed, nothing of what others sealed in it. So a
+mind may keep no memory of its own, and one that starts again knows what it knew.
+"""
+
+from typing import Any
+
+from pydantic import Field
+
+from protocols.core.message import Message
+from protocols.messages.accord import Interpretation
+from protocols.messages.claims import Source
+from protocols.messages.commitments import CommitmentTerms, EventRule
+from protocols.messages.concord import Issue, Option, Value
+from protocols.messages.room import Authority, Rehearsal, Rules
+
+
+class SeatTaken(Message):
+    """One member: its name, the role it speaks in, and the kind of mind it announced."""
+
+    name: str
+    role: str | None = None
+    agent: str | None = None
+    left: bool = False
+
+
+class Difference(Message):
+    """Two members' differing readings of one term, and what became of that: open, settled, carried or blocked."""
+
+    term: str
+    between: list[str]
+    status: str
+
+
+class OptionKnown(Message):
+    """An option on the table: who proposed it, its fate, and what was revealed of its scores.
+
+    ``scores`` gives None for a rejection, whose reason is in ``reasons`` as those for scores are.
+    """
+
+    id: str
+    option: Option
+    proposers: list[str]
+    fate: str
+    scores: dict[str, int | None]
+    reasons: dict[str, str]
+
+
+class ClaimKnown(Message):
+    """A claim that stands. ``ref`` is what to cite it by; ``origin`` are ids of claims, and names it was heard from."""
+
+    ref: str
+    id: str
+    by: str
+    text: str
+    source: Source
+    origin: list[str] = Field(default_factory=list)
+
+
+class OwnAnswers(Message):
+    """What this member said before, as far as it is open: its option's id, its reserve once its ballot opened it."""
+
+    interpretations: dict[str, Interpretation] = Field(default_factory=dict)
+    settled: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    option: str | None = None
+    reserve: int | None = None
+    scores: dict[str, int | None] = Field(default_factory=dict)
+
+
+class Briefing(Message):
+    """A room as its log shows it to one member."""
+
+    room: str
+    intent: str
+    members: list[SeatTaken]
+    agenda: list[str]
+    terms: list[str]
+    issues: dict[str, Issue]
+    authority: Authority
+    events: dict[str, EventRule]
+    promises: list[CommitmentTerms]
+    rules: Rules
+    rehearsal: Rehearsal | None = None
+    meanings: dict[str, dict[str, Interpretation]] = Field(default_factory=dict)
+    differences: list[Difference] = Field(default_factory=list)
+    quotes: dict[str, list[Value]] = Field(default_factory=dict)
+    options: list[OptionKnown] = Field(default_factory=list)
+    standing: str | None = None
+    claims: list[ClaimKnown] = Field(default_factory=list)
+    outcome: str | None = None
+    own: OwnAnswers = Field(default_factory=OwnAnswers)

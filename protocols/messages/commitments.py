@@ -1,0 +1,199 @@
+"""What members say about commitments: the terms of a promise, and every move in its life.
+
+A commitment C(debtor, creditor, antecedent, consequent) is an obligation of the debtor to the creditor: if the
+antecedent comes to hold, to bring about the consequent (M. P. Singh, "An ontology for commitments in multiagent
+systems", 1999). Conditions are text in the language of `protocols.commitments.conditions`.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from protocols.core.instants import parse_duration, parse_instant
+from protocols.core.message import Message, Name, StepId, Text, Words
+
+MOST_CREATED = 50
+"""Commitments that one entry may create."""
+MOST_ATTRIBUTES = 50
+LONGEST_CONDITION = 4_000
+"""Characters of a condition; far beyond any that a person could check."""
+
+
+def _instant_text(text: str) -> str:
+    parse_instant(text)
+    return text
+
+
+def _duration_text(text: str) -> str:
+    parse_duration(text)
+    return text
+
+
+InstantText = Annotated[str, StringConstraints(max_length=40), AfterValidator(_instant_text)]
+DurationText = Annotated[str, StringConstraints(max_length=80), AfterValidator(_duration_text)]
+ConditionText = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_CONDITION)]
+CommitmentId = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f\[\]]+$")]
+"""The id of a commitment as its terms give it. Brackets are free for instances: ``water[17]``."""
+CommitmentName = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+"""A commitment or one of its instances, as an act names it."""
+
+
+class EventRule(Message):
+    """Who may report an event, who confirms a report, and what settles one that is unanswered or disputed.
+
+    ``by`` left out: anyone reports. ``confirmed_by`` left out: a report holds at once. A report that is not answered
+    within ``confirm_within`` counts as ``silence`` says. ``decided_by`` settles disputes.
+    """
+
+    by: Name | None = None
+    confirmed_by: Name | None = None
+    confirm_within: DurationText | None = None
+    silence: Literal["confirms", "denies"] | None = None
+    decided_by: Name | None = None
+
+    @model_validator(mode="after")
+    def _of_use(self) -> "EventRule":
+        if self.silence is not None and self.confirm_within is None:
+            raise ValueError("silence needs confirm_within: how long an answer may take")
+        if self.confirmed_by is None and (self.confirm_within is not None or self.decided_by is not None):
+            raise ValueError("confirm_within and decided_by need confirmed_by: without it every report holds at once")
+        return self
+
+
+class CommitmentTerms(Message):
+    """The terms of one commitment.
+
+    ``antecedent`` (written ``if``) left out: unconditional. ``each``: one instance for each value of that attribute.
+    ``excludes``: commitments of the same debtor that cannot be kept together with this one.
+    """
+
+    id: CommitmentId
+    debtor: Name
+    creditor: Name
+    antecedent: ConditionText | None = Field(default=None, alias="if")
+    consequent: ConditionText = Field(alias="then")
+    each: Name | None = None
+    excludes: Annotated[list[CommitmentId], Field(max_length=50)] | None = None
+
+
+class CreateCommitment(Message):
+    """The debtor's signature under its own promises."""
+
+    kind: Literal["commitment.create"] = "commitment.create"
+    step: StepId | None = None
+    commitments: Annotated[list[CommitmentTerms], Field(min_length=1, max_length=MOST_CREATED)]
+
+
+class CancelCommitment(Message):
+    """The debtor withdraws: before detachment an end without fault, after it a breach."""
+
+    kind: Literal["commitment.cancel"] = "commitment.cancel"
+    commitment: CommitmentName
+    because: Words | None = None
+
+
+class ReleaseCommitment(Message):
+    """The creditor lets the debtor off; after violation it waives the remedies."""
+
+    kind: Literal["commitment.release"] = "commitment.release"
+    commitment: CommitmentName
+    because: Words | None = None
+
+
+class WaiveCommitment(Message):
+    """The creditor waives the remedies of a violated commitment; the violation stays."""
+
+    kind: Literal["commitment.waive"] = "commitment.waive"
+    commitment: CommitmentName
+    because: Words | None = None
+
+
+class DelegateCommitment(Message):
+    """The debtor offers the commitment to another party, who becomes debtor by accepting."""
+
+    kind: Literal["commitment.delegate"] = "commitment.delegate"
+    commitment: CommitmentName
+    to: Name
+    because: Words | None = None
+
+
+class AssignCommitment(Message):
+    """The creditor makes another party creditor."""
+
+    kind: Literal["commitment.assign"] = "commitment.assign"
+    commitment: CommitmentName
+    to: Name
+    because: Words | None = None
+
+
+class AcceptCommitment(Message):
+    """The party that a delegation names becomes debtor."""
+
+    kind: Literal["commitment.accept"] = "commitment.accept"
+    commitment: CommitmentName
+
+
+class SuspendCommitment(Message):
+    """An empowered party stops the clocks, until an instant or until they are resumed."""
+
+    kind: Literal["commitment.suspend"] = "commitment.suspend"
+    commitment: CommitmentName
+    until: InstantText | None = None
+    because: Words | None = None
+
+
+class ResumeCommitment(Message):
+    """An empowered party lets the clocks run on."""
+
+    kind: Literal["commitment.resume"] = "commitment.resume"
+    commitment: CommitmentName
+
+
+class ReportEvent(Message):
+    """The claim that an event happened, now, with these attributes; decimals are text."""
+
+    kind: Literal["event.report"] = "event.report"
+    event: Name
+    attributes: dict[Name, Text] = Field(default_factory=dict, max_length=MOST_ATTRIBUTES)
+
+
+class ConfirmReport(Message):
+    """The confirmer agrees that what was reported happened; final."""
+
+    kind: Literal["event.confirm"] = "event.confirm"
+    report: Name
+    because: Words | None = None
+
+
+class DisputeReport(Message):
+    """The confirmer denies that what was reported happened."""
+
+    kind: Literal["event.dispute"] = "event.dispute"
+    report: Name
+    because: Words | None = None
+
+
+class DecideReport(Message):
+    """The decider that the opening names settles a disputed report."""
+
+    kind: Literal["event.decide"] = "event.decide"
+    report: Name
+    holds: bool
+    because: Words | None = None
+
+
+COMMITMENT_BODIES = (
+    CreateCommitment,
+    CancelCommitment,
+    ReleaseCommitment,
+    WaiveCommitment,
+    DelegateCommitment,
+    AssignCommitment,
+    AcceptCommitment,
+    SuspendCommitment,
+    ResumeCommitment,
+    ReportEvent,
+    ConfirmReport,
+    DisputeReport,
+    DecideReport,
+)

@@ -1,0 +1,246 @@
+"""The promises of a room: what members say about them, tracked in the promises' own time.
+
+They begin with the agenda's promises, made by their debtors, and with what an agreed option contains; members add to
+them, report, confirm and act on them for as long as the room lives. The tracker knows what became of each; this machine
+says who may say what in a room, and keeps what each member has said, so that a restarted peer repeats nothing.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from protocols.commitments.acts import Act, Transition, act_of
+from protocols.commitments.reports import check_authority
+from protocols.commitments.tracker import Tracker
+from protocols.concord.options import check_commitments
+from protocols.core.canonical import digest
+from protocols.core.event import Event
+from protocols.core.findings import Finding
+from protocols.core.instants import Instant, show_instant
+from protocols.duties.duties import OperationDone, PerformDuty, ReportAsked
+from protocols.messages.bodies import kind_of
+from protocols.messages.commitments import CommitmentTerms, CreateCommitment, ReportEvent
+from protocols.messages.room import RoomOpen
+from protocols.room.calendar import Calendar
+from protocols.room.loops import Exchange
+from protocols.stage.setting import Setting
+from protocols.stage.stage import Refused
+
+HANGING = ("violated", "unconfirmed", "disputed")
+"""States that are worth a finding when a promise comes to them."""
+
+
+@dataclass(slots=True)
+class Promises:
+    """The tracker of one room, its calendar, and what each member said about promises."""
+
+    setting: Setting
+    calendar: Calendar
+    tracker: Tracker
+    reported: dict[str, list[ReportAsked]] = field(default_factory=dict)
+    operated: dict[str, list[OperationDone]] = field(default_factory=dict)
+    exchanges: dict[str, Exchange] = field(default_factory=dict)
+    """What was done to each commitment since the last new fact, with the state that it met."""
+    vain: dict[str, Exchange] = field(default_factory=dict)
+    """What each member said that was refused, since it last said something that was not."""
+
+    @classmethod
+    def open(cls, setting: Setting, calendar: Calendar) -> "Promises | None":
+        """Return the promises of a room, None where they are not on its agenda.
+
+        Raises `Refused` if what the opening promises cannot be promised.
+        """
+        tracker = _tracker(setting.opening)
+        return None if tracker is None else cls(setting, calendar, tracker)
+
+    # -- the fold -------------------------------------------------------------------------------------------------
+
+    def pass_time(self, at: Instant, position: int) -> list[Finding]:
+        """Let windows pass that the log time *at* is past; return what broke, as found at *position*."""
+        return self._moved(self.tracker.advance(self.calendar.promised(at)), position)
+
+    def agree(self, at: Instant, position: int) -> None:
+        """Let the built-in event ``agreed`` happen; the calendar has been started."""
+        self.tracker.agree(self.calendar.promised(at), position)
+
+    def create(self, promised: Sequence[CommitmentTerms], at: Instant, position: int) -> None:
+        """Create what an agreed option contains: every debtor has signed it."""
+        for terms in promised:
+            self.tracker.declare(terms, assumed=False)
+        for terms in promised:
+            act = Act(self.calendar.promised(at), position, terms.debtor, "create", commitment=terms.id)
+            self.tracker.apply(act)
+
+    def take(self, event: Event, optional: Collection[str]) -> list[Finding]:
+        """Take what a member says about promises; *optional* are ids that options would create, and so are taken.
+
+        Raises `Refused` where nothing of it can stand; what the tracker refuses is a finding.
+        """
+        self._remember(event)
+        if isinstance(event.body, CreateCommitment):
+            self._declare(event.body, event.author, optional)
+        at = self.calendar.promised(event.at)
+        findings = []
+        for act in act_of(event.body, at=at, item=event.position, by=event.author, entry_id=event.id):
+            # Of a fact that is taken no exchange keeps a step, and every step is a digest.
+            step = self._step(event, act) if act.commitment else ""
+            self._check_loop(act, step)
+            applied = self.tracker.apply(act)
+            if applied.refusals and not step:
+                step = self._step(event, act)
+            findings += [
+                Finding(r.code, event.position, event.author, f"{act.do} refused: {r.why}", refused=True)
+                for r in applied.refusals
+            ]
+            findings += self._follow(event, act, step, refused=bool(applied.refusals))
+            findings += self._moved(applied.transitions, event.position)
+        return findings
+
+    def _step(self, event: Event, act: Act) -> str:
+        """Return what *act* is in its exchange: who says what, in which state of the commitment."""
+        step = f"{event.author} {act.do}" + (f" to {act.to}" if act.to else "")
+        met = ""
+        if act.commitment and act.do != "create":
+            try:
+                status = self.tracker.status(act.commitment)
+                met = f" while {status.state}, {status.debtor} to {status.creditor}"
+            except KeyError:
+                met = " of nothing known"
+        return f"{step}{met} [{digest(event.body.plain())[:16]}]"
+
+    def _check_loop(self, act: Act, step: str) -> None:
+        """Raise `Refused` if *step* would complete a third round of the same acts on one commitment."""
+        exchange = self.exchanges.get(act.commitment or "")
+        length = None if exchange is None else exchange.closes(step)
+        if exchange is not None and length is not None:
+            raise Refused("loop", f"{act.commitment}: {_told(exchange, step, length)}")
+
+    def _follow(self, event: Event, act: Act, step: str, *, refused: bool) -> list[Finding]:
+        """Take note of *step* as far as loops go; return a finding if it was refused a third time over."""
+        if not refused:
+            self.vain.pop(event.author, None)
+            if act.commitment and act.do != "create":
+                self.exchanges.setdefault(act.commitment, Exchange()).add(step)
+            else:
+                self.exchanges.clear()  # A new fact.
+            return []
+        vain = self.vain.setdefault(event.author, Exchange())
+        length = vain.closes(step)
+        told = "" if length is None else _told(vain, step, length)
+        vain.add(step)
+        return [Finding("loop", event.position, event.author, told)] if told else []
+
+    def _remember(self, event: Event) -> None:
+        body = event.body
+        if isinstance(body, ReportEvent):
+            said = ReportAsked(id=event.id, event=body.event, by=event.author, attributes=dict(body.attributes))
+            self.reported.setdefault(event.author, []).append(said)
+        elif not isinstance(body, CreateCommitment) and hasattr(body, "commitment"):
+            done = OperationDone(
+                do=kind_of(body).removeprefix("commitment."),
+                commitment=body.commitment,
+                because=getattr(body, "because", None),
+            )
+            self.operated.setdefault(event.author, []).append(done)
+
+    def _declare(self, body: CreateCommitment, author: str, optional: Collection[str]) -> None:
+        ids = [terms.id for terms in body.commitments]
+        listed = {terms.id: terms for terms in self.setting.opening.promises}
+        for terms in body.commitments:
+            if terms.debtor != author:
+                raise Refused("not_allowed", f"{terms.id}: only its debtor {terms.debtor} can create it")
+            if terms != listed.get(terms.id, terms):
+                raise Refused("wrong_promise", f"{terms.id}: the opening lists it with other terms")
+            if ids.count(terms.id) > 1:
+                raise Refused("bad_commitment", f"two commitments have the id {terms.id!r}")
+            if terms.id in optional:
+                raise Refused("bad_commitment", f"{terms.id}: an option would create a commitment with this id")
+        new = [terms for terms in body.commitments if not self.tracker.knows(terms.id)]
+        try:
+            for terms in new:
+                self.tracker.check(terms, frozenset(ids))
+        except ValueError as error:
+            raise Refused("bad_commitment", str(error)) from None
+        for terms in new:
+            self.tracker.declare(terms, assumed=False)
+
+    def _moved(self, transitions: Sequence[Transition], position: int) -> list[Finding]:
+        """Return a finding for each promise that broke or hangs: since when, and when that was found."""
+        findings = []
+        for move in transitions:
+            if move.after in HANGING and move.since is not None:
+                found = f", found at {show_instant(move.at)}" if move.at > move.since else ""
+                text = f"{move.commitment} is {move.after} since {show_instant(move.since)}{found}"
+                findings.append(Finding(move.after, position, self.tracker.status(move.commitment).debtor, text))
+        return findings
+
+    # -- what is owed ---------------------------------------------------------------------------------------------
+
+    def moving(self) -> list[str]:
+        """Return the ids of the commitments whose state can still change."""
+        return list(self.tracker.moving())
+
+    def deadline(self, at: Instant) -> Instant | None:
+        """Return the next log time, not before *at*, past which a promise moves even if nobody speaks."""
+        promised = self.tracker.next_deadline()
+        logged = None if promised is None else self.calendar.logged(promised)
+        return logged if logged is not None and logged >= at else None
+
+    def elapsed_since(self, condition: str, now: Instant) -> Instant | None:
+        """Return how many microseconds of the log before *now* the *condition* came true, None if it has not."""
+        since = self.tracker.since(condition)
+        if since is None:
+            return None
+        logged = self.calendar.logged(since)
+        return 0 if logged is None else max(0, now - logged)
+
+    def duty(self, member: str) -> PerformDuty:
+        """Return the standing duty of *member*."""
+        return PerformDuty(
+            member=member,
+            reportable=list(self.tracker.reportable(member)),
+            awaiting=[
+                ReportAsked(id=r.id, event=r.event, by=r.by, attributes=dict(r.attributes))
+                for r in self.tracker.awaiting(member)
+            ],
+            promises={name: status.state for name, status in self.tracker.statuses().items()},
+            done=list(self.reported.get(member, ())),
+            operations=list(self.operated.get(member, ())),
+        )
+
+
+def _told(exchange: Exchange, step: str, length: int) -> str:
+    """Return a cycle in words: its length, and its steps."""
+    steps = [*exchange.last(length - 1), step] if length > 1 else [step]
+    shown = ", then ".join(text.partition(" [")[0] for text in steps)
+    return f"a cycle of {length}, the third time: {shown}"
+
+
+def _tracker(opening: RoomOpen) -> Tracker | None:
+    parties = [entry.name for entry in opening.roster]
+    try:
+        check_authority(parties, opening.events, opening.powers)
+    except ValueError as error:
+        raise Refused("bad_opening", str(error)) from None
+    if "commitments" not in opening.agenda:
+        if opening.promises:
+            raise Refused("bad_opening", "promises: the agenda has no commitments")
+        if opening.status_quo is not None and opening.status_quo.commitments:
+            raise Refused("bad_opening", "status_quo: it has commitments, the agenda has none")
+        return None
+    tracker = Tracker(parties, opening.events, opening.powers, listed_events_only=True)
+    ids = [terms.id for terms in opening.promises]
+    for place, terms in enumerate(opening.promises):
+        if ids.count(terms.id) > 1:
+            raise Refused("bad_opening", f"promises.{place}: two have the id {terms.id!r}")
+        try:
+            tracker.check(terms, frozenset(ids))
+        except ValueError as error:
+            raise Refused("bad_opening", f"promises.{place}: {terms.id}: {error}") from None
+    for terms in opening.promises:
+        tracker.declare(terms, assumed=False)
+    if opening.status_quo is not None:
+        try:
+            check_commitments(opening.status_quo, opening, tracker)
+        except Refused as refused:
+            raise Refused("bad_opening", f"status_quo: {refused.why}") from None
+    return tracker

@@ -1,0 +1,377 @@
+"""The room: hands each event of the log to the machine that it concerns, and keeps the steps.
+
+::
+
+    room.joining ─▶ room.promising ─▶ accord.* ─▶ concord.* ─▶ (the result is fixed) ─▶ room.closing ─▶ over
+         │                                │            │                                             ▲
+         └──────────▶ abandoned           └────────────┴──▶ no agreement ─▶ room.closing             │
+                                                                                                     │
+    promises run beside all of this, from their creation until none can move or the watch is over ───┘
+
+One step is open at a time. It closes at the first record with which everyone expected has answered, that record
+included, or at the first record whose log time is past its deadline, and that record is judged by what opens next.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from protocols.accord.machine import Accord
+from protocols.commitments.tracker import Tracker
+from protocols.concord.machine import RATIFY, Concord
+from protocols.core.canonical import digest
+from protocols.core.event import Event
+from protocols.core.findings import Finding
+from protocols.core.instants import SECOND, Instant
+from protocols.duties.duties import Duty, TickDuty
+from protocols.messages.bodies import kind_of
+from protocols.messages.budget import Budget, Left
+from protocols.messages.commitments import COMMITMENT_BODIES, CreateCommitment
+from protocols.messages.room import Excuse, Leave, RoomOpen, Tick
+from protocols.room.calendar import Calendar
+from protocols.room.closing import Closing
+from protocols.room.evidence import Evidence
+from protocols.room.joining import Joining, Promising
+from protocols.room.outcome import result_of
+from protocols.room.promises import Promises
+from protocols.stage.sealed import SealedRound
+from protocols.stage.setting import Setting
+from protocols.stage.spending import Spending
+from protocols.stage.stage import Ending, Refused, Stage
+from protocols.stage.steps import Plan, Step, is_late
+from protocols.stage.usage import used_terms, words_of
+
+TICK_SPACING: Instant = SECOND // 5
+"""Members owe a tick one after another, in roster order, so that one record is enough."""
+
+
+@dataclass(slots=True)
+class Room:
+    """The state of one room after a prefix of its log."""
+
+    setting: Setting
+    position: int
+    at: Instant
+    calendar: Calendar
+    joining: Joining
+    spending: Spending
+    evidence: Evidence
+    accord: Accord | None = None
+    concord: Concord | None = None
+    closing: Closing | None = None
+    promises: Promises | None = None
+    stage: Stage | None = None
+    step: Step | None = None
+    closed: dict[str, Step] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+    ending: Ending | None = None
+    ended_at: Instant | None = None
+    result: dict[str, Any] | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, event: Event, author_key: str) -> "Room":
+        """Open the room from its first record, or raise `Refused` with what is out of bounds."""
+        if event.position != 1 or not isinstance(event.body, RoomOpen):
+            raise Refused("not_opened", "a room begins with room.open at position 1")
+        setting = Setting.of(event.body, opening_id=event.id, author_key=author_key)
+        if setting.keys.get(event.author) != author_key:
+            raise Refused("bad_opening", "roster: the author of an opening is one of its members")
+        calendar = Calendar.of(event.body.rehearsal)
+        spending = Spending(event.body.rules.budget or Budget(), setting.members)
+        promises = Promises.open(setting, calendar)
+        room = cls(setting, 1, event.at, calendar, Joining(setting), spending, Evidence(setting), promises=promises)
+        room._spend(event)
+        room._enter(room.joining)
+        return room
+
+    # -- the fold -------------------------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> list[Finding]:
+        """Fold one event: let the log's time move, judge what was said, close what is complete."""
+        before = len(self.findings)
+        self.position = event.position
+        self.pass_time(event.at)
+        self._spend(event)
+        try:
+            self.findings += self._take(event)
+        except Refused as refused:
+            text = f"{kind_of(event.body)} refused: {refused.why}"
+            self.findings.append(Finding(refused.code, event.position, event.author, text, refused=True))
+        self._close_if_complete()
+        return self.findings[before:]
+
+    def pass_time(self, at: Instant) -> None:
+        """Let the log's time reach *at*: close the step whose deadline it is past, and let promises' windows pass."""
+        self.at = max(self.at, at)
+        if self.step is not None and is_late(self.step.deadline, self.at):
+            self._close_step()
+        if self.promises is not None:
+            self.findings += self.promises.pass_time(self.at, self.position)
+
+    def _spend(self, event: Event) -> None:
+        """Count what saying this took, whatever becomes of it."""
+        if not event.cost:
+            return
+        coordinating = not isinstance(event.body, COMMITMENT_BODIES)
+        for who, amount in self.spending.record(event.author, event.cost, coordinating=coordinating):
+            text = f"{who or 'the room'} has used more {amount} than its budget"
+            self.findings.append(Finding("over_budget", event.position, event.author, text))
+
+    def _take(self, event: Event) -> list[Finding]:
+        body = event.body
+        if event.author not in self.setting.members:
+            raise Refused("not_a_member", "only members of the roster speak in a room")
+        if isinstance(body, Tick):
+            return []
+        if isinstance(body, RoomOpen):
+            raise Refused("already_open", "a room is opened once, at position 1")
+        if isinstance(body, Leave):
+            if event.author in self.left:
+                raise Refused("left", f"{event.author} has left already")
+            self.left[event.author] = body.because
+            return [Finding("left", event.position, event.author, f"leaves: {body.because}")]
+        if isinstance(body, Excuse):
+            step = self._step_for(event)
+            step.excused[event.author] = body.because
+            return [Finding("excused", event.position, event.author, f"{step.id}: {body.because}")]
+        if isinstance(body, COMMITMENT_BODIES):
+            return self._take_commitment(event)
+        return self._answer(event)
+
+    def _step_for(self, event: Event) -> Step:
+        """Return the open step that *event* may answer, or raise `Refused`."""
+        named, step = getattr(event.body, "step", ""), self.step
+        if step is None or named != step.id:
+            if named in self.closed:
+                raise Refused(
+                    "late", f"{named} closed at position {self.closed[named].closed}; kept, counts for nothing"
+                )
+            now = step.id if step is not None else "none"
+            raise Refused("not_open", f"{named} is not open; the open step is {now}")
+        if event.author in self.left:
+            raise Refused("left", f"{event.author} has left the room")
+        if event.seen < step.opened:
+            raise Refused("seen_stale", f"{step.id} opened at position {step.opened}, its author had seen {event.seen}")
+        kind, volunteers = kind_of(event.body), kind_of(event.body) in step.volunteers
+        if event.author not in step.expected and not volunteers:
+            raise Refused("not_expected", f"{step.id} is for {', '.join(step.expected)} to answer")
+        if event.author in step.answers:
+            raise Refused("already_answered", f"{step.id} was answered at position {step.answers[event.author]}")
+        if event.author in step.excused:
+            raise Refused("already_excused", f"{event.author} excused itself from {step.id}")
+        if kind not in (*step.kinds, *step.volunteers, "room.excuse"):
+            raise Refused("wrong_kind", f"{step.id} is answered by {' or '.join(step.kinds)}, not by {kind}")
+        return step
+
+    def _answer(self, event: Event) -> list[Finding]:
+        step = self._step_for(event)
+        assert self.stage is not None
+        findings = self.stage.answer(step, event)
+        if event.author in step.expected:
+            step.answers[event.author] = event.position
+        if not self._is_void(step, event.author):
+            findings += self.evidence.take(event, step)
+        return findings
+
+    def _is_void(self, step: Step, member: str) -> bool:
+        """Tell whether what *member* revealed at *step* is void: then nothing in it counts."""
+        rounds: list[SealedRound[Any]] = []
+        if self.accord is not None:
+            rounds += [self.accord.meaning, self.accord.reading]
+        if self.concord is not None:
+            rounds += [self.concord.proposals, self.concord.ballot]
+        return any(member in each.void for each in rounds if each.reveal_step == step.id)
+
+    def _take_commitment(self, event: Event) -> list[Finding]:
+        if self.promises is None:
+            raise Refused("not_on_agenda", "this room's agenda has no commitments")
+        if not self.started:
+            raise Refused("not_open", "promises are for a room that everyone has joined")
+        body, step = event.body, None
+        findings: list[Finding] = []
+        if isinstance(body, CreateCommitment):
+            if body.step is not None:
+                step = self._step_for(event)
+                assert self.stage is not None
+                findings += self.stage.answer(step, event)
+            findings += self._open_terms_used(body, event)
+        findings += self.promises.take(event, self._optional_commitments())
+        if step is not None:
+            step.answers[event.author] = event.position
+        return findings
+
+    def _optional_commitments(self) -> set[str]:
+        """Return the ids of the commitments that options would create on agreement: theirs until then."""
+        if self.ending is not None:
+            return set()
+        options = [] if self.concord is None else [c.option for c in self.concord.candidates.values()]
+        if self.setting.opening.status_quo is not None:
+            options.append(self.setting.opening.status_quo)
+        return {terms.id for option in options for terms in option.commitments}
+
+    def _open_terms_used(self, body: CreateCommitment, event: Event) -> list[Finding]:
+        open_terms = [difference["term"] for difference in self.open_differences()]
+        return [
+            Finding("uses_open_term", event.position, event.author, f"{terms.id} uses {term!r}, whose meaning is open")
+            for terms in body.commitments
+            for term in used_terms(open_terms, words_of(terms))
+        ]
+
+    # -- steps and stages -----------------------------------------------------------------------------------------
+
+    @property
+    def tracker(self) -> Tracker | None:
+        """What became of each promise; None where they are not on the agenda."""
+        return None if self.promises is None else self.promises.tracker
+
+    @property
+    def started(self) -> bool:
+        """Whether everyone has joined."""
+        return self.stage is not self.joining and (self.ending is None or self.ending.outcome != "abandoned")
+
+    @property
+    def present(self) -> list[str]:
+        """The members who have not left, in roster order."""
+        return [member for member in self.setting.members if member not in self.left]
+
+    def _close_if_complete(self) -> None:
+        if self.step is None or self.stage is None:
+            return
+        if self.stage.is_decided(self.present) or not self.step.awaited(self.present):
+            self._close_step()
+
+    def _close_step(self) -> None:
+        step, stage = self.step, self.stage
+        assert step is not None and stage is not None
+        step.closed, self.step = self.position, None
+        self.closed[step.id] = step
+        if is_late(step.deadline, self.at):
+            self.findings += [
+                Finding("silent", self.position, member, f"{member} did not answer {step.id} by its deadline")
+                for member in step.awaited(self.present)
+            ]
+        following, findings = stage.close(step, self.present)
+        self.findings += findings
+        spent = self.spending.used_up()
+        if spent is not None and isinstance(following, Plan) and self.ending is None and following.id != RATIFY:
+            following = Ending("no_agreement", f"budget: the room has no {spent} left")
+        self.spending.share_out(self.present)
+        self._follow(following)
+
+    def _follow(self, following: Plan | Ending | None) -> None:
+        if isinstance(following, Plan):
+            seconds = self.setting.opening.rules.step_seconds
+            self.step = Step.open(following, position=self.position, at=self.at, seconds=seconds)
+            self.spending.share_out(self.step.expected)
+            # A step with nobody expected closes where it opens.
+            self._close_if_complete()
+        elif isinstance(following, Ending):
+            self._end(following)
+        else:
+            self._next_stage()
+
+    def _enter(self, stage: Stage) -> None:
+        self.stage = stage
+        self._follow(stage.begin(self.present))
+
+    def _next_stage(self) -> None:
+        agenda = self.setting.opening.agenda
+        if self.closing is not None:
+            # The result is signed: whatever of the agenda it cut short stays undone.
+            self.stage = None
+            return None
+        if isinstance(self.stage, Joining):
+            if "concord" not in agenda:
+                self._agree()
+            if self.promises is not None:
+                return self._enter(Promising(self.setting))
+        if "accord" in agenda and self.accord is None:
+            self.accord = Accord(self.setting, self.joining.terms())
+            return self._enter(self.accord)
+        if "concord" in agenda and self.concord is None:
+            self.concord = Concord(self.setting, self.tracker, self.open_differences(), spending=self.spending)
+            return self._enter(self.concord)
+        return self._end(Ending("open"))
+
+    def open_differences(self) -> list[dict[str, Any]]:
+        """Return the differences of meaning that stay open: each ratification signs them with the outcome."""
+        if self.accord is None:
+            return []
+        carried = [d for d in self.accord.divergences if d.status == "carried"]
+        return [{"term": d.term, "between": list(d.between)} for d in carried]
+
+    def _agree(self) -> None:
+        self.calendar.start(self.at)
+        if self.promises is not None:
+            self.promises.agree(self.at, self.position)
+
+    def _end(self, ending: Ending) -> None:
+        self.ending, self.ended_at, self.stage = ending, self.at, None
+        if ending.outcome == "agreed":
+            self._agree()
+            if self.promises is not None and self.concord is not None:
+                chosen = self.concord.candidates[self.concord.standing or ""].option
+                self.promises.create(chosen.commitments, self.at, self.position)
+        if ending.outcome == "abandoned":
+            self.findings.append(Finding("abandoned", self.position, "", ending.reason or ""))
+        self.result = result_of(self.setting, ending, self.accord, self.concord, self.tracker)
+        if ending.outcome != "abandoned":
+            self.closing = Closing(digest(self.result))
+            self._enter(self.closing)
+
+    # -- what is owed ---------------------------------------------------------------------------------------------
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is expected: the agenda is signed, and no promise can move or the watch has passed."""
+        if self.ending is None or self.step is not None:
+            return False
+        return self.ending.outcome == "abandoned" or not self.moving() or is_late(self._watch_end(), self.at)
+
+    def _watch_end(self) -> Instant:
+        assert self.ended_at is not None
+        return self.ended_at + self.setting.opening.rules.watch_seconds * SECOND
+
+    def moving(self) -> list[str]:
+        """Return the ids of the commitments whose state can still change."""
+        return [] if self.promises is None else self.promises.moving()
+
+    def deadline(self) -> Instant | None:
+        """Return the next log time past which something changes even if nobody speaks."""
+        if self.over:
+            return None
+        deadlines = [self.step.deadline] if self.step is not None else []
+        due = None if self.promises is None else self.promises.deadline(self.at)
+        if due is not None:
+            deadlines.append(due)
+        if self.ended_at is not None and self.step is None:
+            deadlines.append(self._watch_end())
+        return min(deadlines, default=None)
+
+    def duties(self, member: str) -> list[Duty]:
+        """Return what *member* is expected to do next; what it has done already is not there."""
+        if self.over:
+            return []
+        duties: list[Duty] = []
+        if self.step is not None and self.stage is not None and member in self.step.awaited(self.present):
+            duties.append(self.stage.duty(self.step, member))
+        if self.promises is not None and self.started:
+            duties.append(self.promises.duty(member))
+        deadline = self.deadline()
+        if deadline is not None:
+            turn = self.setting.members.index(member)
+            duties.append(TickDuty(member=member, deadline=deadline, at=deadline + turn * TICK_SPACING))
+        return duties
+
+    def allowance(self, member: str) -> Left:
+        """Return what *member* may still use of its own budget and of its share of the room's."""
+        return self.spending.left(member)
+
+    def check(self, member: str, said: Any) -> None:
+        """Raise `Refused` if *said* (a sealed content, or a body) is no valid answer of *member* to the open step."""
+        if self.step is not None and self.stage is not None:
+            self.stage.check(self.step, member, said)
+
+    def elapsed_since(self, condition: str, now: Instant) -> Instant | None:
+        """Return how many microseconds of the log before *now* the *condition* on promises came true, if it has."""
+        return None if self.promises is None else self.promises.elapsed_since(condition, now)

@@ -1,0 +1,1 @@
+"""What every stage shares: steps, sealed rounds, the setting, and what is spent."""

@@ -1,0 +1,55 @@
+"""Steps: who answers, with what, and until when."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from protocols.core.instants import SECOND, Instant
+
+
+def is_late(deadline: Instant, at: Instant) -> bool:
+    """Tell whether the log time *at* is past *deadline*; a deadline itself is in time. The one place that decides."""
+    return at > deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A step that is to open next: its id, the kinds of body that answer it, and the members expected.
+
+    ``volunteers`` are kinds that any other member may say while the step is open, without being waited for.
+    """
+
+    id: str
+    kinds: tuple[str, ...]
+    expected: tuple[str, ...]
+    volunteers: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Step:
+    """An open or closed step of a room.
+
+    ``opened`` is the position of the record that opened it, ``deadline`` the log time until which answers count.
+    ``answers`` gives for each member the position of its answer, ``excused`` the reason of those who excused
+    themselves.
+    """
+
+    id: str
+    kinds: tuple[str, ...]
+    expected: tuple[str, ...]
+    opened: int
+    opened_at: Instant
+    deadline: Instant
+    volunteers: tuple[str, ...] = ()
+    closed: int | None = None
+    answers: dict[str, int] = field(default_factory=dict)
+    excused: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, plan: Plan, *, position: int, at: Instant, seconds: int) -> "Step":
+        """Open *plan* at the record at *position*."""
+        deadline = at + seconds * SECOND
+        return cls(plan.id, plan.kinds, plan.expected, position, at, deadline, plan.volunteers)
+
+    def awaited(self, present: Sequence[str]) -> list[str]:
+        """Return those expected who neither answered, nor excused themselves, nor left."""
+        return [m for m in self.expected if m not in self.answers and m not in self.excused and m in present]

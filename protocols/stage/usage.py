@@ -1,0 +1,16 @@
+"""Where a term is used: options and promises that use one whose meaning is open say so in the record."""
+
+import re
+from collections.abc import Iterable
+
+from protocols.messages.commitments import CommitmentTerms
+
+
+def words_of(terms: CommitmentTerms) -> str:
+    """Return the words of a commitment in which a term may stand."""
+    return f"{terms.id} {terms.antecedent or ''} {terms.consequent}"
+
+
+def used_terms(terms: Iterable[str], words: str) -> list[str]:
+    """Return those of *terms* that stand in *words* as whole words, each once, whatever their case."""
+    return [t for t in dict.fromkeys(terms) if re.search(rf"(?<!\w){re.escape(t)}(?!\w)", words, re.IGNORECASE)]

@@ -1,0 +1,1 @@
+"""Read off a folded room: the briefing, the evidence, the patterns, the summary."""

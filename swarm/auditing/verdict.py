@@ -1,0 +1,112 @@
+"""What an audit of one ledger comes to, and what that does not say."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What an audit leaves for holding one ledger against another: its running heads, and who signed which of them.
+
+    ``heads[i]`` is the head after i records that hold. ``signed`` gives each member the highest count whose head here
+    it signed; ``denied`` are signatures of other heads: count, head, member. ``exporter`` signed the closing
+    checkpoint, if there is one and it is over these records.
+    """
+
+    room: str
+    heads: Sequence[str]
+    signed: Mapping[str, int]
+    denied: Sequence[tuple[int, str, str]]
+    exporter: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What one ledger shows. ``findings`` are the audit's own first, then those of the replay."""
+
+    path: str
+    verdict: str
+    entries: int
+    members: dict[str, str]
+    pinned: bool
+    complete: bool
+    covered_to: int
+    findings: list[dict[str, Any]]
+    summary: dict[str, Any] = field(default_factory=dict)
+    unmet: list[str] = field(default_factory=list)
+    """Commitments that ``--strict`` objects to: violated without remedy, unconfirmed or disputed."""
+    trace: Trace | None = field(default=None, repr=False, compare=False)
+    """None where the very opening does not hold."""
+
+    @property
+    def says_not(self) -> list[str]:
+        """What the verdict does not say."""
+        return says_not(
+            self.verdict,
+            pinned=self.pinned,
+            complete=self.complete,
+            covered_to=self.covered_to,
+            entries=self.entries,
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """Return the result as JSON."""
+        return {
+            "verdict": self.verdict,
+            "entries": self.entries,
+            "members": self.members,
+            "pinned": self.pinned,
+            "complete": self.complete,
+            "covered_to": self.covered_to,
+            "says_not": self.says_not,
+            **(self.summary or NOTHING_REPLAYED),
+            "findings": self.findings,
+        }
+
+    def exit_code(self, *, strict: bool = False) -> int:
+        """Return the exit code of the contract."""
+        code = {"verified": 0, "failed": 1, "incomplete": 3}[self.verdict]
+        return 4 if strict and code == 0 and self.unmet else code
+
+
+NOTHING_REPLAYED: dict[str, Any] = {
+    "room": None,
+    "outcome": None,
+    "reason": None,
+    "decision": None,
+    "divergences": [],
+    "untested": [],
+    "commitments": {},
+    "claims": [],
+    "patterns": {},
+}
+"""The summary of a ledger whose very opening does not hold."""
+
+
+def says_not(verdict: str, *, pinned: bool, complete: bool, covered_to: int, entries: int) -> list[str]:
+    """Return what an audit that came to *verdict* leaves open, each to be read after "It does not say".
+
+    The fields are those of `swarm.auditing.audit.AuditResult`.
+    """
+    open_ends: list[str] = []
+    if verdict == "failed":
+        open_ends.append("who changed it, exporter, broker or member: only where it contradicts what was signed")
+        open_ends.append(f"what the room came to: only what the {_records(entries)} that were read show")
+    open_ends.append("that the broker showed everybody this log: hold other members' ledgers of the room against it")
+    if not complete:
+        open_ends.append("that this is the whole room: records may be missing at its end")
+    elif covered_to < entries:
+        open_ends.append(f"that nothing else was said after record {covered_to}: no other member has signed beyond it")
+    else:
+        open_ends.append(f"that nothing was said after record {entries}")
+    if pinned:
+        open_ends.append("that a key's holder is who your roster says: it only holds the ledger to that roster")
+    else:
+        open_ends.append("who holds these keys: no roster pins them, and a ledger made up as a whole looks the same")
+    open_ends.append("that what members said is true, or meant well")
+    return open_ends
+
+
+def _records(count: int) -> str:
+    return "one record" if count == 1 else f"{count} records"

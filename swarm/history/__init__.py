@@ -1,0 +1,1 @@
+"""Promises over time: a history alone, or a ledger as a timeline, tables and pictures."""

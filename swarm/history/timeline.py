@@ -1,0 +1,269 @@
+"""The promises of one history or one ledger at an instant: every state, every move to it, and what comes next.
+
+A move is *known* at the first instant at which the tracker, asked as of then, shows it. So what changed between two
+instants is a selection from the moves of one replay, and agrees with two readings, one as of each.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from protocols.commitments.acts import REPORT, Act, act_of
+from protocols.commitments.graph import Trouble
+from protocols.commitments.lifecycle import OPEN
+from protocols.commitments.status import Status
+from protocols.core.findings import Finding
+from protocols.core.instants import Instant, parse_instant, show_instant
+from protocols.messages.bodies import parse_body
+from protocols.messages.commitments import COMMITMENT_BODIES, CommitmentTerms, EventRule
+from swarm.errors import BadInput
+from swarm.files.document import Document, load, validate
+from swarm.history.recorder import Item, Move, Recorder, in_words
+from swarm.history.tracking import History, end_of, read_acts, tracker_of
+from swarm.ledger.file import FileRecord, LedgerReader
+from swarm.ledger.fold import Fold
+from swarm.log.port import Stored
+
+Source = str | os.PathLike[str] | Mapping[str, Any] | Document
+FAILED: Final = "failed"
+_LEDGER_BEGINS: Final = b'{"ledger":'
+
+
+@dataclass(slots=True)
+class Timeline:
+    """Everything about the promises in ``source`` as of ``as_of`` (``None`` only where nothing has a time).
+
+    ``verdict`` is that of a ledger's audit, to be said beside everything else. A ledger that failed is read as far as
+    it holds, and time does not go on from there: ``as_of`` may be earlier than what was asked for.
+    """
+
+    source: str
+    is_ledger: bool
+    as_of: Instant | None
+    parties: tuple[str, ...]
+    rules: Mapping[str, EventRule]
+    powers: Mapping[str, Sequence[str]]
+    terms: dict[str, CommitmentTerms]
+    statuses: dict[str, Status]
+    moves: list[Move]
+    items: dict[int, Item]
+    findings: list[Finding]
+    troubles: list[Trouble]
+    verdict: str
+    _recorder: Recorder | None = field(repr=False)
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Of a ledger that was audited: each member's public key."""
+    _ahead: dict[str, Move] | None = field(default=None, repr=False)
+
+    def terms_of(self, name: str) -> CommitmentTerms:
+        """Return the terms of the commitment or instance *name*."""
+        return self.terms[base_of(name)]
+
+    def is_template(self, name: str) -> bool:
+        """Tell whether *name* only stands for instances to come."""
+        return "[" not in name and self.terms[name].each is not None
+
+    def open(self) -> list[str]:
+        """Return what was created and has not ended, in the order of declaration."""
+        return [name for name, s in self.statuses.items() if s.state in OPEN and not self.is_template(name)]
+
+    def changes(self, after: Instant, until: Instant) -> list[Move]:
+        """Return the moves that show as of *until* and not as of *after*, in the order in which they became known."""
+        return [move for move in self.moves if after < move.known <= until]
+
+    def ahead(self) -> dict[str, Move]:
+        """Return the next move of each open commitment if nobody says anything more; none for those that stay."""
+        if self._ahead is None:
+            self._ahead = {} if self._recorder is None else self._recorder.run_out(self.open())
+        return self._ahead
+
+    def because(self, items: Sequence[int]) -> list[Item]:
+        """Return the items with these numbers."""
+        return [self.items[number] for number in items if number in self.items]
+
+
+def base_of(name: str) -> str:
+    """Return the id of the commitment that *name* is, or is an instance of."""
+    return name.partition("[")[0]
+
+
+def show(instant: Instant | None) -> str:
+    """Return an instant as people read it; nothing for what holds since before everything."""
+    return "" if instant is None else show_instant(instant)
+
+
+def read_span(after: str, until: str) -> tuple[Instant, Instant]:
+    """Read the two instants of ``--diff``; raises `BadInput` unless the first is not later than the second."""
+    try:
+        span = parse_instant(after), parse_instant(until)
+    except ValueError as error:
+        raise BadInput(f"--diff: {error}") from None
+    if span[0] > span[1]:
+        raise BadInput(f"--diff: {after} is later than {until}; the earlier instant comes first")
+    return span
+
+
+def is_ledger(source: Source) -> bool:
+    """Tell whether *source* is the path of a ledger file; raises `BadInput` if it cannot be read."""
+    if isinstance(source, Mapping | Document):
+        return False
+    try:
+        with Path(source).open("rb") as file:
+            return file.read(len(_LEDGER_BEGINS)) == _LEDGER_BEGINS
+    except OSError as error:
+        raise BadInput(f"the file cannot be read: {error.strerror}", source=str(source)) from None
+
+
+def read_timeline(
+    source: Source, as_of: str | Instant | None = None, *, records: int | None = None, verdict: str = ""
+) -> Timeline:
+    """Replay a history or a ledger up to *as_of* (default: the history's own, the ledger's last record).
+
+    *records* is how many records of a ledger hold, as its audit found, and *verdict* what that came to; without them
+    the ledger is audited first, against no roster. Raises `BadInput`.
+    """
+    if isinstance(source, Mapping | Document) or not is_ledger(source):
+        return _of_history(source, as_of)
+    if isinstance(as_of, str):
+        try:
+            as_of = parse_instant(as_of)
+        except ValueError as error:
+            raise BadInput(f"as_of: {error}") from None
+    if records is None:
+        from swarm.auditing.audit import audit
+
+        checked = audit(source)
+        records, verdict = checked.entries, checked.verdict
+    return _of_ledger(Path(source), as_of, records, verdict)
+
+
+# -- histories -----------------------------------------------------------------------------------------------------
+
+
+def _of_history(source: Source, as_of: str | Instant | None) -> Timeline:
+    document = load(source)
+    history = validate(History, document)
+    acts = read_acts(history, document)
+    end = end_of(history, document, as_of, acts)
+    tracker = tracker_of(history, document, {act.commitment for act in acts if act.do == "create"})
+    recorder = Recorder.of(tracker, history.commitments)
+    items: dict[int, Item] = {}
+    findings: list[Finding] = []
+    for act in acts:
+        if end is None or act.at > end:
+            break
+        reason = str(history.history[act.item - 1].get("because", "")) if act.do != REPORT else ""
+        items[act.item] = Item(act.item, act.at, act.by, act.do, (act,), reason)
+        recorder.item = act.item
+        refusals = recorder.apply(act).refusals
+        findings += [Finding(r.code, act.item, act.by, f"{in_words(act)}: {r.why}") for r in refusals]
+    return _timeline(document.source, False, end, recorder, items, findings)
+
+
+# -- ledgers -------------------------------------------------------------------------------------------------------
+
+
+def _of_ledger(path: Path, until: Instant | None, records: int, verdict: str) -> Timeline:
+    reader = LedgerReader(path)
+    fold: Fold | None = None
+    recorder: Recorder | None = None
+    items: dict[int, Item] = {}
+    reports: dict[str, int] = {}
+    for claimed in _held(reader, records):
+        stored = Stored(claimed.position, claimed.stored, claimed.author, claimed.payload)
+        if fold is None:
+            fold = Fold.open(stored, reader.room, keep=False)
+            if fold.room.promises is not None:
+                recorder = Recorder.of(fold.room.promises.tracker, fold.room.setting.opening.promises)
+                fold.room.promises.tracker = recorder
+        elif until is not None and _lies_after(fold, stored, until):
+            break
+        else:
+            if recorder is not None:
+                recorder.item = claimed.position
+            fold.add(stored)
+        items[claimed.position] = _item(fold, reports)
+    if fold is None or recorder is None:
+        return Timeline(str(path), True, until, (), {}, {}, {}, {}, [], items, [], [], verdict, None)
+    end = fold.room.calendar.promised(fold.room.at)
+    if until is not None and verdict != FAILED:
+        # Of what a failed ledger would have said next nothing is known: no deadline is held to have passed unanswered.
+        end = max(end, until)
+    return _timeline(str(path), True, end, recorder, items, list(fold.room.findings), verdict)
+
+
+def _held(reader: LedgerReader, records: int) -> Iterator[FileRecord]:
+    """Yield the first *records* records; what follows them does not hold and is not looked at."""
+    if records > 0:
+        for claimed in reader:
+            yield claimed
+            if claimed.position >= records:
+                return
+
+
+def _lies_after(fold: Fold, stored: Stored, until: Instant) -> bool:
+    """Tell whether with the record *stored* the promises' time would be past *until*."""
+    room = fold.room
+    if room.calendar.promised(max(room.at, stored.stored)) <= until:
+        return False
+    # Only what counts lets the log's time move; the chain judges that, here on a copy of itself.
+    link = deepcopy(fold.chain).add(stored)
+    return link is not None and link.counts
+
+
+def _item(fold: Fold, reports: dict[str, int]) -> Item:
+    record, name = fold.last, fold.names[fold.last.author]
+    at = fold.room.calendar.promised(fold.room.at)
+    entry = record.entry
+    if entry is None:
+        return Item(record.position, at, name, "bytes that are no entry")
+    reason = entry.body.get("because")
+    reason = reason if isinstance(reason, str) else ""
+    acts: tuple[Act, ...] = ()
+    answers = None
+    try:
+        body = parse_body(entry.body)
+    except ValueError:
+        return Item(record.position, at, name, f"{entry.kind}, which breaks its model")
+    if isinstance(body, COMMITMENT_BODIES):
+        acts = tuple(act_of(body, at=at, item=record.position, by=name, entry_id=record.id))
+        answers = reports.get(acts[0].report or "")
+        if acts[0].do == REPORT:
+            reports[record.id] = record.position
+    return Item(record.position, at, name, entry.kind, acts, reason, answers)
+
+
+# -- both ----------------------------------------------------------------------------------------------------------
+
+
+def _timeline(
+    source: str,
+    ledger: bool,
+    end: Instant | None,
+    recorder: Recorder,
+    items: dict[int, Item],
+    findings: list[Finding],
+    verdict: str = "",
+) -> Timeline:
+    recorder.item = None
+    if end is not None:
+        recorder.advance(end)
+    return Timeline(
+        source,
+        ledger,
+        end,
+        tuple(recorder.parties),
+        recorder.events,
+        recorder.powers or {},
+        recorder.terms,
+        recorder.statuses(),
+        recorder.moves,
+        items,
+        findings,
+        recorder.findings(),
+        verdict,
+        recorder,
+    )

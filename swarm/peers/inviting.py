@@ -1,0 +1,60 @@
+"""Invitations: signed pointers to rooms, left where the invited key looks.
+
+An invitation is the canonical form of ``{"invitation": {"by", "opener", "room", "sig"}}``. It says where a room is and
+who opened it, and nothing else: what the room is about stands in its opening, which proves itself. A log holds one
+payload for each pair of invitee and author, so what is left there is up to `MOST_TOGETHER` invitations, a line each,
+the newest last: a second room does not hide the first from a peer that was away.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+from swarm.errors import BadEntry, Unavailable
+from swarm.log.port import Log
+from swarm.signed.identity import Identity
+from swarm.signed.invitation import MOST_TOGETHER, Invitation, read_invitations, sign_invitation
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
+"""The first and the longest pause while the log is out of reach."""
+
+
+async def invite(log: Log, identity: Identity, room: str, invitees: Iterable[str], *, patience_s: float = 30.0) -> None:
+    """Leave each of *invitees* (public keys) an invitation to *room*, which *identity* has opened.
+
+    Those that *identity* left before stand beside it, up to `MOST_TOGETHER`. Two processes that invite with one key
+    at the same moment may each miss the other's. Raises the `WireError` of the first invitee who could not be invited
+    within *patience_s* seconds, after the others were.
+    """
+    invitation = sign_invitation(identity, room=room, opener=identity.public)
+    deadline = asyncio.get_running_loop().time() + patience_s
+    left = await asyncio.gather(
+        *(_leave(log, invitation, invitee, deadline) for invitee in invitees), return_exceptions=True
+    )
+    for error in left:
+        if error is not None:
+            raise error
+
+
+async def _leave(log: Log, invitation: Invitation, invitee: str, deadline: float) -> None:
+    pause_s = FIRST_PAUSE_S
+    while True:
+        try:
+            before = [line for line in await _left_before(log, invitation.by, invitee) if line != invitation.line]
+            lines = [*before[-(MOST_TOGETHER - 1) :], invitation.line]
+            return await log.invite(invitee, invitation.by, b"\n".join(lines))
+        except Unavailable:
+            if asyncio.get_running_loop().time() + pause_s > deadline:
+                raise
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+
+async def _left_before(log: Log, author: str, invitee: str) -> list[bytes]:
+    """Return what *author* left for *invitee* and is still stored; what is not its own is nothing to keep."""
+    for stored in await log.invitations(invitee):
+        if stored.author == author:
+            try:
+                return [invitation.line for invitation in read_invitations(stored.author, stored.payload)]
+            except BadEntry:
+                return []
+    return []

@@ -1,0 +1,142 @@
+"""A peer from Python: one member's key and mind, seated in a room on a server; and opening such a room."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agents.agent import Agent
+from protocols.views.summary import summary_of
+from swarm.clock import utc_now
+from swarm.errors import BadInput, WireError
+from swarm.files.document import Document, load
+from swarm.log.port import Log
+from swarm.log.tls import trusted
+from swarm.peers.inviting import invite
+from swarm.scenario.scenario import read_scenario
+from swarm.seat.opening import publish_opening, sign_opening
+from swarm.seat.outbox import FileOutbox, MemoryOutbox, Outbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.signed.identity import Identity, is_public_key
+from swarm.tasks import end
+
+Servers = str | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RoomAddress:
+    """Where a room is: its full name, and the public key of the member that opened it."""
+
+    room: str
+    opener: str
+
+
+class Peer:
+    """One member: its key, its mind, and the server that its rooms are on.
+
+    *outbox* names a file that keeps the last signed bytes, so that a restarted peer sends exactly these again; without
+    it a peer is expected to end with its process. The key is also used to log in, where the server wants one. *tls_ca*
+    is a file with the authority that signed the server's certificate; the system's own are trusted if it is left out.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        identity: Identity,
+        server: Servers,
+        *,
+        outbox: str | os.PathLike[str] | None = None,
+        tls_ca: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.agent = agent
+        self.identity = identity
+        self.server = server
+        self._tls_ca = tls_ca
+        self._outbox: Outbox = FileOutbox(Path(outbox)) if outbox is not None else MemoryOutbox()
+
+    def run(self, room: str, opener: str, *, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Sit in *room*, opened by the holder of the key *opener*, until it is over; return what it came to.
+
+        Raises `Unavailable` if the room is not there within *timeout_s* or the server stays out of reach later,
+        `BadEntry` if the room is not what its name says, and `SecondProcess` if this key speaks elsewhere.
+        """
+        return asyncio.run(self.join(room, opener, timeout_s=timeout_s))
+
+    async def join(self, room: str, opener: str, *, timeout_s: float = 30.0) -> dict[str, Any]:
+        """As `run`, for callers with an event loop of their own."""
+        from swarm.log.jetstream import JetStreamLog
+
+        name, tls = f"swarm-{self.agent.kind}", trusted(self._tls_ca)
+        async with await JetStreamLog.connect(
+            self.server, identity=self.identity, name=name, tls=tls, timeout_s=timeout_s
+        ) as log:
+            return await self.join_on(log, room, opener, timeout_s=timeout_s)
+
+    async def join_on(self, log: Log, room: str, opener: str, *, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Sit in *room* on a log that is connected already."""
+        replica = Replica(log, room, opener, utc_now, keep=False)
+        await replica.open(timeout_s=timeout_s)
+        if self.identity.public not in replica.fold.names:
+            raise BadInput(f"{self.identity.public} is not a member of {room}")
+        seat = Seat(self.identity, self.agent, replica, self._outbox, utc_now)
+        tasks = {asyncio.create_task(replica.follow()), asyncio.create_task(seat.run())}
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            await end(tasks)
+        return summary_of(replica.room)
+
+
+def open_room(
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Document,
+    identity: Identity,
+    server: Servers,
+    *,
+    tls_ca: str | os.PathLike[str] | None = None,
+    timeout_s: float = 30.0,
+) -> RoomAddress:
+    """Open the room of *scenario* for peers that run elsewhere, as the member whose key *identity* is.
+
+    Every member of the scenario needs its ``key``, and is left an invitation: the opener too, whose own peer may be
+    anywhere. *tls_ca* is as for `Peer`. Reaching the server, opening and inviting may take *timeout_s* seconds each.
+
+    Raises `BadInput` for a scenario that cannot be opened, and `WireError` where the server cannot be reached or does
+    not take it; its text says if the room is open all the same.
+    """
+    document = load(scenario)
+    parsed = read_scenario(document)
+    keys: dict[str, str] = {}
+    for place, member in enumerate(parsed.members):
+        if member.key is None:
+            raise document.error(("members", place), f"{member.name} has no key: a room for peers elsewhere needs all")
+        if not is_public_key(member.key):
+            raise document.error(("members", place, "key"), f"{member.key} is no public key: a character is wrong")
+        if member.key in keys.values():
+            raise document.error(("members", place, "key"), f"{member.key} sits there already: nobody has two seats")
+        keys[member.name] = member.key
+    if identity.public not in keys.values():
+        raise document.error(("members",), f"the opener is one of the members, and none has the key {identity.public}")
+
+    tls = trusted(tls_ca)
+
+    async def publish() -> RoomAddress:
+        from swarm.log.jetstream import JetStreamLog
+
+        async with await JetStreamLog.connect(
+            server, identity=identity, name="swarm-open", tls=tls, timeout_s=timeout_s
+        ) as log:
+            # Dated once the server is there: an opening is only taken while it is fresh.
+            entry = sign_opening(identity, parsed.opening(keys), utc_now())
+            await publish_opening(log, entry, patience_s=timeout_s)
+            try:
+                await invite(log, identity, entry.room, keys.values(), patience_s=timeout_s)
+            except WireError as error:
+                raise type(error)(f"{entry.room} is open, but not everybody could be invited: {error}") from None
+            return RoomAddress(entry.room, identity.public)
+
+    return asyncio.run(publish())

@@ -1,0 +1,417 @@
+"""A standing peer: one key and one agent file, in every room that it is invited to and may join.
+
+It follows its invitations over one connection and sits down in many rooms at once, with a mind of its own in each.
+Whose rooms it joins, and within which bounds, stands in the agent file. An invitation that is not good is ignored with
+one line in the log; a room of an accepted opener that is outside the bounds is declined there, with the reason.
+
+Nothing but the last signed bytes of each room is kept: after a restart the log says what is still owed. Told to stop,
+it takes no more rooms, signs nothing more, and waits until what it has sent has been read back.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.agent import Agent, NoAnswer
+from protocols.duties.duties import JoinDuty
+from protocols.messages.room import Leave, Manifest
+from protocols.room.room import Room
+from swarm.clock import utc_now
+from swarm.errors import BadEntry, BadInput, SwarmError, Unavailable
+from swarm.files.document import load
+from swarm.ledger.status import status_of
+from swarm.log.port import Log, Stored
+from swarm.peers.hooks import Hooks
+from swarm.peers.rooms import Gate, Rooms, Stopping
+from swarm.scenario.members import Accepts, AgentFile, agent_config, make_agent, read_agent
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.seat.speaker import Speaker
+from swarm.signed.identity import Identity, is_public_key
+from swarm.signed.invitation import Invitation, read_invitations
+from swarm.tasks import end
+from swarm.text import visible
+
+_log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = (15.0, 30.0)
+"""How often invitations are looked for without a wake-up, which may get lost."""
+LOOK_AGAIN_S = 2.0
+"""How soon after a wake-up: the server that answered may not have had yet what it announced."""
+LEAST_BETWEEN_LOOKS_S = 0.1
+"""Whoever may log in can announce things without end; this bounds what that costs."""
+RETRY_S = (0.2, 30.0)
+"""The first and the longest pause, jittered, while the log is out of reach."""
+OPENING_S = 15.0
+"""How long a room may take to appear after the invitation to it."""
+OPENING_EVERY_S = 0.5
+READ_S = 30.0
+"""How long reading a room up to now may take."""
+PARTING_S = 10.0
+"""How long, once told to stop, to wait for what was sent to come back."""
+WAITING_S = 2
+"""How long an answer of this member's must have been waited for before its owner is told: minds may be quick."""
+MOST_ROOMS = 256
+"""Rooms at once; invitations beyond wait for one of them to end."""
+REMEMBERED = 10_000
+"""Rooms that are done with and of which that is remembered; those forgotten are read again if somebody still invites
+to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A room that this peer saw the end of: its outcome, and the reason where there is one."""
+
+    room: str
+    outcome: str
+    reason: str | None
+
+
+class _Ignored(SwarmError):
+    """A room that is none of ours; the text says why."""
+
+
+class _Declining(Agent):
+    """The mind that declines a room."""
+
+    def __init__(self, because: str) -> None:
+        self._because = because
+
+    def manifest(self) -> Manifest:
+        raise NoAnswer(self._because)
+
+
+def read_agent_file(path: str | os.PathLike[str]) -> AgentFile:
+    """Return the agent file at *path*, ready for minds to be made of it; raise `BadInput` if none can be.
+
+    What belongs to the mind, a class or a command of the user's, and the commands that are told of its rooms are
+    looked for from the file's own folder on.
+    """
+    file, beside = read_agent(load(path)), Path(path).resolve().parent
+    file = file.model_copy(update={"on": file.on.beside(beside)})
+    if "folder" in type(file.member).model_fields:
+        folder = beside / (getattr(file.member, "folder", None) or "")
+        file = file.model_copy(update={"member": file.member.model_copy(update={"folder": str(folder)})})
+    make_agent(agent_config(file.member))
+    return file
+
+
+def outside(accepts: Accepts, room: Room) -> str | None:
+    """Return why *room* is outside the bounds of *accepts*, as others may read it; None if it is within."""
+    opening = room.setting.opening
+    seconds, members = opening.rules.step_seconds, len(opening.roster)
+    if accepts.min_step_seconds is not None and seconds < accepts.min_step_seconds:
+        return f"its steps have {seconds} s; this peer needs {accepts.min_step_seconds} s"
+    if accepts.max_members is not None and members > accepts.max_members:
+        return f"it has {members} members; this peer joins at most {accepts.max_members}"
+    if accepts.issues is not None:
+        others = sorted(set(opening.issues) - set(accepts.issues))
+        if others:
+            return f"it decides {', '.join(others[:5])}, which this peer does not settle"
+    return None
+
+
+class StandingPeer:
+    """The key *identity* with the minds of *file*, in rooms on *log*.
+
+    *accept* adds to the openers that the file accepts; the key itself is always one. *tell* is called with each room
+    whose end this peer saw. With *once* it leaves after the first. Setting *stop* ends it in order.
+
+    *seen* is called with each room that this key has a seat in, read up to now, before it sits down there; with *keep*
+    its records stay at hand. *minds* makes the mind for a room and the member's name in it, in place of the file's.
+    *person* says where people are asked (`swarm.people.approving.people_for`). The commands that *file* names are told
+    of what its rooms want of this member, of promises that broke or hang, and of each end.
+    """
+
+    def __init__(
+        self,
+        file: AgentFile,
+        identity: Identity,
+        log: Log,
+        *,
+        rooms: Rooms,
+        accept: Iterable[str] = (),
+        tell: Callable[[Over], None] = lambda over: None,
+        once: bool = False,
+        stop: asyncio.Event | None = None,
+        seen: Callable[[Replica], None] = lambda replica: None,
+        keep: bool = False,
+        minds: Callable[[Replica, str], Agent] | None = None,
+        person: Mapping[str, object] | None = None,
+    ) -> None:
+        self._file = file
+        self._identity = identity
+        self._log = log
+        self._kept = rooms
+        self._openers = accepted_openers(file, accept) | {identity.public}
+        self._tell = tell
+        self._once = once
+        self._stop = asyncio.Event() if stop is None else stop
+        self._seen = seen
+        self._keep = keep
+        self._minds = minds
+        self._person = dict(person or {})
+        self._hooks = Hooks(file.on)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._seated: set[str] = set()
+        self._leaving: dict[str, asyncio.Future[str]] = {}
+        self._done: dict[str, None] = {}
+        self._looked_at: dict[str, int] = {}
+
+    def stop(self) -> None:
+        """Take no more rooms, let what is in flight be read back, and leave."""
+        self._stop.set()
+
+    def sits_in(self, room: str) -> bool:
+        """Return whether this peer has taken its seat in *room* and not left it again."""
+        return room in self._seated
+
+    def leave(self, room: str, because: str) -> bool:
+        """Say in *room* that this member leaves it, once nothing else is in flight; return whether it sits there."""
+        leaving = self._leaving.get(room)
+        if room not in self._seated or leaving is None or leaving.done():
+            return False
+        leaving.set_result(because)
+        return True
+
+    async def run(self) -> None:
+        """Stand until `stop`; raises a `SwarmError` where invitations cannot be followed at all.
+
+        What goes wrong in one room ends the peer's part there, with a line in the log, and nothing else.
+        """
+        for room, opener in self._kept.unfinished():
+            self._take(room, opener)
+        following = asyncio.create_task(self._follow_invitations())
+        stopped = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
+        finally:
+            self._stop.set()
+            await end({following, stopped})
+            await self._leave()
+            await self._hooks.close(PARTING_S)
+
+    async def _leave(self) -> None:
+        """End all rooms: those where it sits once nothing is in flight, the others at once."""
+        for room, task in self._tasks.items():
+            if room not in self._seated:
+                task.cancel()
+        tasks = set(self._tasks.values())
+        if tasks:
+            # Each has its own deadline; this one is for what ignores it.
+            await asyncio.wait(tasks, timeout=2 * PARTING_S)
+        await end(tasks)
+
+    # -- invitations ----------------------------------------------------------------------------------------------
+
+    async def _follow_invitations(self) -> None:
+        pause_s, longest_s = RETRY_S
+        while True:
+            try:
+                async with self._log.wakeups_of_invitations(self._identity.public) as wakeups:
+                    while True:
+                        self._consider(await self._log.invitations(self._identity.public))
+                        pause_s = RETRY_S[0]
+                        woken = await wakeups.wait(random.uniform(*LOOK_EVERY_S))
+                        while woken:
+                            await asyncio.sleep(LEAST_BETWEEN_LOOKS_S)
+                            self._consider(await self._log.invitations(self._identity.public))
+                            woken = await wakeups.wait(LOOK_AGAIN_S)
+            except Unavailable as error:
+                _log.info("invitations cannot be read: %s", error)
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
+                pause_s = min(2 * pause_s, longest_s)
+
+    def _consider(self, found: list[Stored]) -> None:
+        """Join what these invitations point to. What was looked at before is not looked at again."""
+        before, self._looked_at = self._looked_at, {}
+        for stored in found:
+            if before.get(stored.author) != stored.sequence and not self._take_all(stored):
+                continue
+            self._looked_at[stored.author] = stored.sequence
+
+    def _take_all(self, stored: Stored) -> bool:
+        """Take the rooms that *stored* points to; return whether there is nothing left to take."""
+        if stored.author not in self._openers:
+            _log.warning("ignored: an invitation by %s, who is no accepted opener", visible(stored.author))
+            return True
+        try:
+            invitations = read_invitations(stored.author, stored.payload)
+        except BadEntry as error:
+            _log.warning("ignored: an invitation by %s: %s", stored.author, visible(str(error)))
+            return True
+        return all([self._accept(invitation) for invitation in invitations])
+
+    def _accept(self, invitation: Invitation) -> bool:
+        if invitation.room in self._tasks or invitation.room in self._done:
+            return True
+        if len(self._tasks) >= MOST_ROOMS:
+            return False
+        self._take(invitation.room, invitation.opener)
+        return True
+
+    def _take(self, room: str, opener: str) -> None:
+        self._tasks[room] = asyncio.create_task(self._attend(room, opener))
+
+    # -- one room -------------------------------------------------------------------------------------------------
+
+    async def _attend(self, room: str, opener: str) -> None:
+        """Take part in *room* until it is over or this peer stops; a log out of reach is waited for, ever longer."""
+        pause_s, longest_s = RETRY_S
+        try:
+            # The same one at each try: what was signed may still be on its way.
+            gate = Gate(self._kept.outbox(room, opener))
+            while not self._stop.is_set():
+                try:
+                    await self._sit(room, opener, gate)
+                    break
+                except Unavailable as error:
+                    self._seated.discard(room)
+                    _log.warning("%s: %s; trying again", room, visible(str(error)))
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(pause_s * random.uniform(0.5, 1.5)):
+                        await self._stop.wait()
+                pause_s = min(2 * pause_s, longest_s)
+        except Stopping:
+            pass
+        except _Ignored as why:
+            _log.warning("ignored: %s: %s", room, visible(str(why)))
+        except SwarmError as error:
+            _log.error("%s: this peer stops there: %s", room, visible(str(error)))
+        except Exception:
+            _log.exception("%s: this peer stops there, by a fault of its own", room)
+        finally:
+            self._seated.discard(room)
+            self._hooks.forget(room)
+            del self._tasks[room]
+            self._done[room] = None
+            if len(self._done) > REMEMBERED:
+                del self._done[next(iter(self._done))]
+
+    async def _sit(self, room: str, opener: str, gate: Gate) -> None:
+        replica = await self._read(room, opener)
+        self._seen(replica)
+        if replica.room.over:
+            if self._hooks.wanted and gate.kept() is not None:
+                self._tell_hooks(replica)  # It ended while this peer was away.
+            self._kept.forget(room, opener)
+            return
+        telling = asyncio.create_task(self._tell_owner(replica))
+        try:
+            while not replica.room.over and not self._stop.is_set():
+                because = await self._sit_down(replica, gate)
+                if because is not None and not self._stop.is_set():
+                    speaker = Speaker(self._identity, replica, gate, utc_now, patience_s=READ_S)
+                    await speaker.recover()
+                    await speaker.say(Leave(because=because).plain())
+        finally:
+            await end({telling})
+        if replica.room.over:
+            self._kept.forget(room, opener)
+            if self._hooks.wanted:
+                self._tell_hooks(replica)
+            self._finish(replica.room)
+
+    async def _sit_down(self, replica: Replica, gate: Gate) -> str | None:
+        """Take the seat until the room is over, this peer stops, or it is to leave: then return the reason for that."""
+        room = replica.name
+        seat = Seat(self._identity, self._mind(replica), replica, gate, utc_now)
+        tasks = {asyncio.create_task(replica.follow()), asyncio.create_task(seat.run())}
+        stopped = asyncio.create_task(self._stop.wait())
+        leaving = self._leaving[room] = asyncio.get_running_loop().create_future()
+        self._seated.add(room)
+        try:
+            done, _ = await asyncio.wait({*tasks, stopped, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not done & tasks:
+                gate.shut = True
+                await self._read_back(replica, gate, tasks)
+                gate.shut = self._stop.is_set()
+            for task in done & tasks:
+                task.result()
+            return leaving.result() if leaving in done and not done & tasks else None
+        finally:
+            del self._leaving[room]
+            await end({*tasks, stopped})
+
+    async def _read(self, room: str, opener: str) -> Replica:
+        """Return a replica of *room*, read up to now; raise `_Ignored` if it is none where this key has a seat."""
+        give_up = asyncio.get_running_loop().time() + OPENING_S
+        while await self._log.first(room, opener) is None:
+            if asyncio.get_running_loop().time() > give_up:
+                raise _Ignored(f"there is no such room by {opener} on this server")
+            await asyncio.sleep(OPENING_EVERY_S)
+        replica = Replica(self._log, room, opener, utc_now, keep=self._keep)
+        try:
+            await replica.open(timeout_s=READ_S)
+        except BadEntry as error:
+            raise _Ignored(f"its opening is none: {error}") from None
+        if self._identity.public not in replica.fold.names:
+            raise _Ignored("it has no seat for this key")
+        return replica
+
+    def _mind(self, replica: Replica) -> Agent:
+        """Return a fresh mind for a room, or one that declines it: bounds are for rooms that are not joined yet."""
+        room, name = replica.room, replica.name
+        member = next(each.name for each in room.setting.opening.roster if each.key == self._identity.public)
+        because = outside(self._file.accepts, room)
+        if because is not None and any(isinstance(duty, JoinDuty) for duty in room.duties(member)):
+            _log.warning("%s: declined: %s", name, visible(because))
+            return _Declining(because)
+        _log.info("%s: taking part as %s", name, visible(member))
+        if self._minds is not None:
+            return self._minds(replica, member)
+        return make_agent({**agent_config(self._file.member), **self._person, "name": member})
+
+    async def _read_back(self, replica: Replica, gate: Gate, tasks: set[asyncio.Task[None]]) -> None:
+        """Wait until what was sent is known to be said, or the seat has ended; at most `PARTING_S` seconds."""
+        deadline = asyncio.get_running_loop().time() + PARTING_S
+        said = replica.fold.chain.authors[self._identity.public].ids
+        while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
+            seen = replica.version
+            if not gate.in_flight(len(said)):
+                return
+            changed = asyncio.create_task(replica.changed(seen))
+            done, _ = await asyncio.wait({*tasks, changed}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            await end({changed})
+            if done & tasks:
+                return
+        _log.warning("%s: what was said last has not come back; it is sent again after a restart", replica.name)
+
+    async def _tell_owner(self, replica: Replica) -> None:
+        """Tell the owner's commands what comes up in the replica's room, until cancelled."""
+        while self._hooks.wanted:
+            version = replica.version
+            young = self._tell_hooks(replica)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WAITING_S if young else None):
+                    await replica.changed(version)
+
+    def _tell_hooks(self, replica: Replica) -> bool:
+        """Tell what is to be told now; return whether something may become so though nothing more is said."""
+        stands, me = status_of(replica.fold, utc_now()), replica.fold.names[self._identity.public]
+        own = [awaited for awaited in stands["waiting"] if awaited["member"] == me]
+        due = [awaited for awaited in own if awaited["seconds"] >= WAITING_S]
+        self._hooks.tell_of({**stands, "waiting": due})
+        return len(due) < len(own)
+
+    def _finish(self, room: Room) -> None:
+        assert room.ending is not None
+        self._tell(Over(room.setting.room, room.ending.outcome, room.ending.reason))
+        if self._once:
+            self.stop()
+
+
+def accepted_openers(file: AgentFile, more: Iterable[str]) -> frozenset[str]:
+    """Return the openers of *file* and those in *more*; raise `BadInput` for one that is no public key."""
+    openers = frozenset([*file.accepts.openers, *more])
+    for opener in sorted(openers):
+        if not is_public_key(opener):
+            raise BadInput(f"an accepted opener is a public key, 56 characters that begin with U; {opener!r} is none")
+    return openers

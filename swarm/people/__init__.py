@@ -1,0 +1,1 @@
+"""A person's yes, and the terminal at which it is asked."""

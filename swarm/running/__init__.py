@@ -1,0 +1,1 @@
+"""`swarm run`: a broker, a process for each member, and the result."""

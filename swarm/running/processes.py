@@ -1,0 +1,119 @@
+"""The members' processes as their parent sees them: started, told where to sit, and ended, whatever they are doing.
+
+A member gets two lines: who it is, upon which it makes its mind and says ``ready``, and where its room is. So a room
+opens when everybody can join it, however long a mind takes to load. Each process leads a session of its own, so that
+Ctrl-C at the terminal reaches the parent alone, and so that what a mind has started can be ended with it. A member
+ends by itself when its input closes, hence also when the parent is killed.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from swarm.errors import SwarmError
+
+EXIT_OK, EXIT_BAD_INPUT, EXIT_STOPPED, EXIT_CLOCK, EXIT_SECOND = 0, 2, 3, 4, 5
+"""How a member's process ends; 1 is a bug of ours."""
+_MEANING = {
+    EXIT_OK: "ended",
+    EXIT_BAD_INPUT: "bad input",
+    EXIT_STOPPED: "stopped",
+    EXIT_CLOCK: "clock",
+    EXIT_SECOND: "second process",
+}
+READY_S = 60.0
+"""How long a mind may take to load before its room opens."""
+GRACE_S = 2.0
+"""How long a process has to end once its input is closed, and again once it is killed."""
+
+
+class Processes:
+    """The processes of one run's members."""
+
+    def __init__(self) -> None:
+        self._processes: dict[str, asyncio.subprocess.Process] = {}
+
+    def __len__(self) -> int:
+        return len(self._processes)
+
+    async def start(self, name: str, member: Mapping[str, Any]) -> None:
+        """Start the process of the member *name* and tell it who it is."""
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "swarm.running.member", stdin=pipe, stdout=pipe, start_new_session=True
+        )
+        self._processes[name] = process
+        _write(process, member)
+
+    async def ready(self) -> None:
+        """Wait until all have made their minds; raise `SwarmError` if one ends instead, or takes too long."""
+        for name, process in self._processes.items():
+            assert process.stdout is not None
+            try:
+                async with asyncio.timeout(READY_S):
+                    if await process.stdout.readline():
+                        continue
+                    code = await process.wait()
+            except TimeoutError:
+                raise SwarmError(f"the process of {name} was not ready after {READY_S:g} s") from None
+            raise SwarmError(f"the process of {name} ended before the room was open: {_how(code)}")
+
+    def sit(self, where: Mapping[str, Any]) -> None:
+        """Tell all of them where their room is."""
+        for process in self._processes.values():
+            _write(process, where)
+
+    async def ended(self) -> None:
+        """Wait until all have ended."""
+        await asyncio.gather(*(process.wait() for process in self._processes.values()))
+
+    def why(self) -> str:
+        """Say how those that have ended did, once if it is the same for all."""
+        said = {name: _how(p.returncode) for name, p in self._processes.items() if p.returncode is not None}
+        if len(set(said.values())) == 1:
+            return next(iter(said.values()))
+        return ", ".join(f"{name}: {how}" for name, how in said.items())
+
+    async def end(self) -> None:
+        """End them: their input closes, who is still there after a moment is killed. Goes on if cancelled."""
+        ending = asyncio.ensure_future(self._end())
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await asyncio.wait({ending}, timeout=3 * GRACE_S)
+            raise
+
+    async def _end(self) -> None:
+        processes = list(self._processes.values())
+        for process in processes:
+            if process.stdin is not None:
+                process.stdin.close()
+        waiting = [asyncio.create_task(process.wait()) for process in processes]
+        if not waiting:
+            return
+        await asyncio.wait(waiting, timeout=GRACE_S)
+        for process in processes:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        await asyncio.wait(waiting, timeout=GRACE_S)
+        for task in waiting:
+            task.cancel()
+
+
+def _write(process: asyncio.subprocess.Process, line: Mapping[str, Any]) -> None:
+    # Not drained: a member that is dead already shows by its end, one that does not read keeps nobody waiting.
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(line).encode() + b"\n")
+
+
+def _how(code: int) -> str:
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"killed by {signal.Signals(-code).name}"
+    return _MEANING.get(code, f"failed with code {code}")

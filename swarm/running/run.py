@@ -1,0 +1,397 @@
+"""`swarm run`: a scenario becomes a room; its members sit down, each in a process of its own; what they said stays.
+
+The parent opens the room as the first member, starts the members' processes, follows the log like everybody else to
+show what happens, and writes the ledger and the roster when the room is over or is left. However a run ends, all that
+it has started ends first; what was said until then is in the ledger.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from protocols.views.summary import summary_of
+from swarm.clock import utc_now
+from swarm.errors import BadEntry, BadInput, SwarmError, WireError
+from swarm.files.document import Document, load
+from swarm.files.writing import check_writable, replace_text
+from swarm.ledger.file import write_ledger
+from swarm.ledger.fold import Fold
+from swarm.log.memory import MemoryLog
+from swarm.log.port import Log
+from swarm.log.servers import check_server
+from swarm.log.tls import trusted
+from swarm.people.approving import people_for
+from swarm.running.kept import Kept
+from swarm.running.processes import Processes
+from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.scenario import Scenario, read_scenario
+from swarm.seat.opening import kept_opening, publish_opening, sign_opening
+from swarm.seat.outbox import MemoryOutbox
+from swarm.seat.replica import Replica
+from swarm.seat.seat import Seat
+from swarm.signed.checkpoint import sign_checkpoint
+from swarm.signed.entry import Entry
+from swarm.tasks import end
+
+Watcher = Callable[[Fold], None]
+"""Called with the fold whenever the parent has folded more. What it raises ends the run, and is raised after that."""
+
+PARTING_S = 10.0
+"""How long members have to end by themselves once the room is over."""
+REACH_S = 10.0
+"""How long the server may take to be reached, and again to take the opening."""
+LAST_LOOK_S = 2.0
+EXIT_CODES = {"agreed": 0, "open": 0, "no_agreement": 1, "abandoned": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run came to; fields as in `plain`, and ``fold`` for whoever wants to look further."""
+
+    room: str
+    outcome: str
+    reason: str | None
+    summary: dict[str, Any]
+    ledger: dict[str, Any]
+    seconds: float
+    fold: Fold | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def decision(self) -> dict[str, Any] | None:
+        """The agreed decision, or None."""
+        decision: dict[str, Any] | None = self.summary["decision"]
+        return decision
+
+    @property
+    def divergences(self) -> list[dict[str, Any]]:
+        """The recorded divergences."""
+        divergences: list[dict[str, Any]] = self.summary["divergences"]
+        return divergences
+
+    @property
+    def commitments(self) -> dict[str, str]:
+        """The state of each commitment."""
+        commitments: dict[str, str] = self.summary["commitments"]
+        return commitments
+
+    @property
+    def cost(self) -> dict[str, Any]:
+        """What saying all this took: see `protocols.views.summary.cost_of`."""
+        cost: dict[str, Any] = self.summary["cost"]
+        return cost
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the contract."""
+        return EXIT_CODES[self.outcome]
+
+    def plain(self) -> dict[str, Any]:
+        """Return the result as JSON."""
+        head = {"room": self.room, "outcome": self.outcome, "reason": self.reason}
+        return {**self.summary, **head, "ledger": self.ledger, "seconds": self.seconds}
+
+
+def run(
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Document,
+    *,
+    memory: bool = False,
+    ledger: str | os.PathLike[str] | None = None,
+    roster: str | os.PathLike[str] | None = None,
+    directory: str | os.PathLike[str] | None = None,
+    server: str | None = None,
+    tls_ca: str | os.PathLike[str] | None = None,
+    watch: Watcher | None = None,
+) -> RunResult:
+    """Run *scenario* to its end and return what it came to.
+
+    With *memory* all members sit in this process over an in-memory log; else each is a process of its own, over an
+    embedded nats-server or the one at *server*, whose certificate the authority in the file *tls_ca* signed. *ledger*
+    and *roster* are written if named. With *directory* the server's store, the keys and the outboxes are kept there,
+    and the same call resumes a run that was cut off.
+
+    Raises `BadInput` for a scenario that cannot be used; what happens afterwards is in the result.
+    """
+    parsed = read_scenario(load(scenario))
+    for member in parsed.members:
+        make_agent(agent_config(member))
+    person = people_for(parsed.members, None if directory is None else Path(directory))
+    if memory and (directory is not None or server is not None):
+        raise BadInput("a run in memory has neither a directory nor a server")
+    if server is not None:
+        check_server(server)
+        trusted(tls_ca)
+    elif tls_ca is not None:
+        raise BadInput("--tls-ca goes with --server")
+    source = None if isinstance(scenario, Mapping | Document) else Path(scenario)
+    paths = [Path(path) if path is not None else None for path in (ledger, roster)]
+    check_writable(paths, source)
+    with Kept.at(None if directory is None else Path(directory), parsed.names) as kept:
+        job = _Run(parsed, kept, ledger=paths[0], roster=paths[1], server=server, tls_ca=tls_ca, watch=watch)
+        job.person = person
+        return asyncio.run(job.run(job.in_memory() if memory else job.in_processes()))
+
+
+class _Run:
+    """One run of one scenario."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        kept: Kept,
+        *,
+        ledger: Path | None,
+        roster: Path | None,
+        server: str | None,
+        tls_ca: str | os.PathLike[str] | None,
+        watch: Watcher | None,
+    ) -> None:
+        self._scenario = scenario
+        self._kept = kept
+        self._ledger = ledger
+        self._roster = roster
+        self._server = server
+        self._tls_ca = None if tls_ca is None else os.path.abspath(tls_ca)
+        self._watch = watch
+        self._started = monotonic()
+        self._stop = asyncio.Event()
+        self._opener = kept.identities[scenario.names[0]]
+        self.person: dict[str, Any] = {}
+        """Where people are asked, for those members that need one (`people_for`)."""
+
+    def _config(self, member: Any) -> dict[str, Any]:
+        return {**agent_config(member), **self.person}
+
+    async def run(self, work: Coroutine[Any, Any, RunResult]) -> RunResult:
+        """Do *work*; the first signal to end lets it come to an end in order, further ones change nothing."""
+        with _signals(self._stop):
+            return await work
+
+    async def in_memory(self) -> RunResult:
+        """Seat everyone in this process."""
+        async with MemoryLog() as log:
+            replica = await self._open(log)
+            seats = [
+                asyncio.create_task(
+                    Seat(
+                        self._kept.identities[m.name], make_agent(self._config(m)), replica, MemoryOutbox(), utc_now
+                    ).run()
+                )
+                for m in self._scenario.members
+            ]
+
+            def why() -> str:
+                errors = [task.exception() for task in seats if task.done() and not task.cancelled()]
+                return ", ".join(dict.fromkeys(str(error) for error in errors if error is not None))
+
+            interrupted = await self._until_over(replica, asyncio.wait(seats), None, lambda: end(seats), why)
+            for task in seats:
+                error = None if task.cancelled() else task.exception()
+                if error is not None and not isinstance(error, SwarmError):
+                    raise error  # A bug of ours.
+            return self._finish(replica.fold, interrupted)
+
+    async def in_processes(self) -> RunResult:
+        """Start a process a member, over an embedded or another server; whatever happens, all of them end."""
+        async with AsyncExitStack() as stack:
+            members = Processes()
+            stack.push_async_callback(members.end)
+            if self._kept.opening.kept() is None:
+                await self._start(members)
+            url, broker, log = await self._unless_stopped(self._reach(stack))
+            replica = await self._unless_stopped(self._open(log, members))
+            if not members and not replica.room.over:
+                await self._start(members)
+            login = broker is not None
+            where = {"room": replica.name, "opener": self._opener.public, "server": url}
+            members.sit({**where, "login": login, "tls_ca": self._tls_ca})
+            lost = None if broker is None else broker.wait()
+            interrupted = await self._until_over(replica, members.ended(), lost, members.end, members.why)
+            return self._finish(replica.fold, interrupted)
+
+    async def _start(self, members: Processes) -> None:
+        for member in self._scenario.members:
+            private = self._kept.private(member.name)
+            await members.start(member.name, {"name": member.name, "agent": self._config(member), **private})
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Return what *work* does, unless the run is told to end meanwhile and *work* does not end soon."""
+        task = asyncio.ensure_future(work)
+        stopped = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if not task.done():
+            await asyncio.wait({task}, timeout=LAST_LOOK_S)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+            raise SwarmError("interrupted before the room was open")
+        return task.result()
+
+    async def _reach(self, stack: AsyncExitStack) -> tuple[str, Any, Log]:
+        from swarm.broker.server import Broker
+        from swarm.log.jetstream import JetStreamLog
+        from swarm.log.streams import ensure_streams
+
+        broker = None
+        if self._server is not None:
+            url = self._server
+            await ensure_streams(url, tls=trusted(self._tls_ca), timeout_s=REACH_S)
+        else:
+            keys = [identity.public for identity in self._kept.identities.values()]
+            broker = await stack.enter_async_context(Broker(self._kept.broker, members=keys))
+            url = broker.url
+        login = self._opener if broker is not None else None
+        tls = trusted(self._tls_ca)
+        log = await JetStreamLog.connect(url, identity=login, name="swarm-run", tls=tls, timeout_s=REACH_S)
+        return url, broker, await stack.enter_async_context(log)
+
+    async def _open(self, log: Log, members: Processes | None = None) -> Replica:
+        """Open the room once its *members* are ready, or find the one that was opened before it was cut off."""
+        entry = await self._opened_before(log)
+        if entry is None:
+            if members is not None:
+                await members.ready()
+            keys = {name: identity.public for name, identity in self._kept.identities.items()}
+            entry = sign_opening(self._opener, self._scenario.opening(keys), utc_now())
+            self._kept.opening.keep(entry.payload)
+            await publish_opening(log, entry, patience_s=REACH_S)
+        replica = Replica(log, entry.room, self._opener.public, utc_now)
+        await replica.open()
+        return replica
+
+    async def _opened_before(self, log: Log) -> Entry | None:
+        payload = self._kept.opening.kept()
+        if payload is None:
+            return None
+        source = str(self._kept.directory)
+        try:
+            entry = kept_opening(payload)
+            keys = {name: identity.public for name, identity in self._kept.identities.items()}
+            same = self._scenario.opening(keys, entry.body["nonce"]).plain() == entry.body
+        except (BadEntry, KeyError, ValueError) as error:
+            raise BadInput(f"the opening kept here cannot be read: {error}", source=source) from None
+        if not same:
+            raise BadInput("a run of another scenario is kept here; use another --dir for this one", source=source)
+        if await log.first(entry.room, entry.author) is not None:
+            return entry
+        if self._kept.spoken():
+            text = f"the run kept here is not on this server: {entry.room}; use the server that it began on"
+            raise BadInput(text, source=source)
+        return None  # It never got there, and by now its date would be disputed.
+
+    async def _until_over(
+        self,
+        replica: Replica,
+        ended: Awaitable[Any],
+        lost: Awaitable[Any] | None,
+        part: Callable[[], Awaitable[None]],
+        why: Callable[[], str],
+    ) -> str | None:
+        """Follow the room until it is over or nobody can go on, let its members *part*, and look a last time.
+
+        Return what cut it off, if anything did.
+        """
+        follow, show = asyncio.create_task(replica.follow()), asyncio.create_task(self._show(replica))
+        members, stop = asyncio.ensure_future(ended), asyncio.create_task(self._stop.wait())
+        broker = asyncio.ensure_future(lost if lost is not None else asyncio.Event().wait())
+        tasks: set[asyncio.Future[Any]] = {follow, show, members, stop, broker}
+        interrupted = None
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if show.done() and show.exception() is not None:
+                interrupted = "not shown any more"
+            elif show.done():
+                await asyncio.wait({members, stop}, timeout=PARTING_S, return_when=asyncio.FIRST_COMPLETED)
+            elif stop.done():
+                interrupted = "interrupted"
+            elif broker.done():
+                interrupted = "broker lost"
+            elif members.done():
+                interrupted = f"all members stopped: {why()}"
+            else:
+                interrupted = str(follow.exception())
+        finally:
+            await part()
+            await end(tasks)
+        if interrupted != "broker lost":
+            with contextlib.suppress(WireError):
+                await replica.refresh(timeout_s=LAST_LOOK_S)
+        failure = show.exception() if not show.cancelled() else None
+        if failure is not None:
+            self._finish(replica.fold, interrupted)
+            raise failure
+        self._show_now(replica)
+        return interrupted
+
+    async def _show(self, replica: Replica) -> None:
+        """Show every change until the room is over."""
+        while True:
+            version = replica.version
+            self._show_now(replica)
+            if replica.room.over:
+                return
+            await replica.changed(version)
+
+    def _show_now(self, replica: Replica) -> None:
+        if self._watch is not None:
+            self._watch(replica.fold)
+
+    def _finish(self, fold: Fold, interrupted: str | None) -> RunResult:
+        """Write what was said, and tell what it came to."""
+        chain, room = fold.chain, fold.room
+        if self._ledger is not None:
+            checkpoint = sign_checkpoint(self._opener, room=chain.room, count=chain.position, head=chain.head)
+            write_ledger(self._ledger, chain.room, fold.records, checkpoint)
+        if self._roster is not None:
+            replace_text(self._roster, _roster_text({name: key for key, name in fold.names.items()}), "roster")
+        summary = summary_of(room)
+        outcome, reason = summary["outcome"], summary["reason"]
+        if outcome == "unfinished" or (interrupted is not None and not room.over):
+            left = "" if outcome == "unfinished" else f" after the room ended {outcome}"
+            outcome, reason = "abandoned", f"{interrupted or 'unfinished'}{left}"
+        return RunResult(
+            room=chain.room,
+            outcome=outcome,
+            reason=reason,
+            summary=summary,
+            ledger={
+                "path": str(self._ledger) if self._ledger is not None else None,
+                "entries": chain.position,
+                "head": chain.head,
+            },
+            seconds=round(monotonic() - self._started, 3),
+            fold=fold,
+        )
+
+
+@contextmanager
+def _signals(stop: asyncio.Event) -> Iterator[None]:
+    """Let the signals that ask a program to end set *stop*; those that are ignored stay so."""
+    loop = asyncio.get_running_loop()
+    before: dict[signal.Signals, Any] = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        handler = signal.getsignal(number)
+        if threading.current_thread() is threading.main_thread() and handler != signal.SIG_IGN:
+            loop.add_signal_handler(number, stop.set)
+            before[number] = handler
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
+
+
+def _roster_text(roster: Mapping[str, str]) -> str:
+    lines = ["# Public keys of a room's members: what an audit pins.\n"]
+    lines += [f"{json.dumps(name, ensure_ascii=False)}: {key}\n" for name, key in roster.items()]
+    return "".join(lines)

@@ -1,0 +1,204 @@
+"""Members as files describe them: who sits there, and with which mind.
+
+One model for each kind of ``agent``; `make_agent` turns its private part into the mind itself, in the member's own
+process. A new kind of mind is a model here, an entry in ``_KINDS``, and its class in `agents`.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, WithJsonSchema, model_validator
+
+from agents.agent import Agent
+from agents.external import Exec, ExternalMind
+from agents.human.mind import Human
+from agents.llm.completions import CannotAsk
+from agents.llm.mind import Llm, LlmMind
+from agents.script import Script
+from agents.scripted import Scripted
+from agents.utility import Utility, UtilityMind
+from protocols.core.message import Key, Message, Name, Text
+from swarm.errors import BadInput
+from swarm.files.document import Document, load, validate
+from swarm.people.approving import approver_at, terminal_at
+from swarm.scenario.hooks import On
+from swarm.scenario.loading import instantiate
+from swarm.seat.mandate import Mandate
+from swarm.seat.mandated import Mandated
+
+_CLASS = r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"
+
+
+class Seated(Message):
+    """What every member has: its name in the room, the role it speaks in, and its key where others run it.
+
+    Its ``mandate`` bounds what its peer signs, whichever mind it has; like that it stays with the member.
+    """
+
+    name: Name
+    role: Text | None = None
+    key: Key | None = None
+    mandate: Mandate | None = None
+
+
+class ScriptedMember(Seated, Script):
+    """A member that answers from this file."""
+
+    agent: Literal["scripted"] = "scripted"
+
+
+class UtilityMember(Seated, Utility):
+    """A member that weighs offers by its own points."""
+
+    agent: Literal["utility"]
+
+
+class ExecMember(Seated, Exec):
+    """A member whose mind is a command of the user's, in any language; left out, its folder is the scenario file's."""
+
+    agent: Literal["exec"]
+
+
+class LlmMember(Seated, Llm):
+    """A member whose mind is a language model, of any provider or at any OpenAI-compatible server."""
+
+    agent: Literal["llm"]
+
+
+class HumanMember(Seated):
+    """A member whose mind is a person, asked at the terminal of the process that seats it."""
+
+    agent: Literal["human"]
+
+
+class CustomMember(Seated):
+    """A member whose mind is a class of the user's: ``package.module:Class``, called with ``args``."""
+
+    agent: Annotated[str, WithJsonSchema({"type": "string", "pattern": _CLASS})]
+    args: dict[str, Any] = Field(default_factory=dict)
+    folder: str | None = None
+    """Where the module is looked for besides the import path; left out: beside the scenario file."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_kind(cls, value: Any) -> Any:
+        agent = value.get("agent") if isinstance(value, dict) else None
+        if not isinstance(agent, str) or re.fullmatch(_CLASS, agent) is None:
+            known = ", ".join(_KINDS)
+            raise ValueError(f"agent: expected {known} or package.module:Class, found {agent!r}")
+        return value
+
+
+_KINDS = {
+    "scripted": "ScriptedMember",
+    "utility": "UtilityMember",
+    "exec": "ExecMember",
+    "llm": "LlmMember",
+    "human": "HumanMember",
+}
+
+
+def _kind(member: Any) -> str:
+    """Return the name of the model that a member's ``agent`` asks for; complaints name it too."""
+    agent = member.get("agent", "scripted") if isinstance(member, dict) else getattr(member, "agent", "scripted")
+    return _KINDS.get(agent, "CustomMember") if isinstance(agent, str) else "CustomMember"
+
+
+Member = Annotated[
+    Annotated[ScriptedMember, Tag("ScriptedMember")]
+    | Annotated[UtilityMember, Tag("UtilityMember")]
+    | Annotated[ExecMember, Tag("ExecMember")]
+    | Annotated[LlmMember, Tag("LlmMember")]
+    | Annotated[HumanMember, Tag("HumanMember")]
+    | Annotated[CustomMember, Tag("CustomMember")],
+    Discriminator(_kind),
+]
+
+
+class Accepts(Message):
+    """What a standing peer joins: whose rooms, and within which bounds."""
+
+    openers: list[Key] = Field(default_factory=list)
+    min_step_seconds: Annotated[int, Field(ge=1)] | None = None
+    max_members: Annotated[int, Field(ge=2, le=64)] | None = None
+    issues: list[Name] | None = None
+
+
+def _agent_file(value: Any) -> Any:
+    """Read an agent file as a member without a name, what it accepts, and whom it tells."""
+    if not isinstance(value, dict):
+        return value
+    if "name" in value or "member" in value:
+        raise ValueError("an agent file is one member without a name: the room gives it one")
+    beside = {key: value[key] for key in ("accepts", "on") if key in value}
+    private = {key: item for key, item in value.items() if key not in beside}
+    return {"member": {"name": "member", **private}, **beside}
+
+
+class AgentFile(Message):
+    """An agent file: one member's mind, what it accepts, and the commands that are told of its rooms."""
+
+    member: Member
+    accepts: Accepts = Field(default_factory=Accepts)
+    on: On = Field(default_factory=On)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return _agent_file(value)
+
+
+def read_agent(source: str | os.PathLike[str] | Mapping[str, Any] | Document) -> AgentFile:
+    """Return the agent file at a path or in plain data; raise `BadInput` with place and reason."""
+    return validate(AgentFile, load(source))
+
+
+def agent_config(member: Any) -> dict[str, Any]:
+    """Return a member's private part as JSON, for its own process."""
+    config: dict[str, Any] = member.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return config
+
+
+def make_agent(config: Mapping[str, Any]) -> Agent:
+    """Return the mind that *config* (see `agent_config`) describes, under its mandate if it has one.
+
+    Where people are asked is its part ``person`` (see `swarm.people.approving.people_for`). Raises `BadInput` if its
+    class cannot be had, its command cannot be run, or its model cannot be asked.
+    """
+    mind, mandate = _make_mind(config), config.get("mandate")
+    if mandate is None:
+        return mind
+    return Mandated(mind, Mandate.model_validate(mandate), approver_at(config.get("person")))
+
+
+def _make_mind(config: Mapping[str, Any]) -> Agent:
+    kind = _kind(dict(config))
+    beside = ("name", "role", "key", "agent", "mandate", "person")
+    private = {key: value for key, value in config.items() if key not in beside}
+    if kind == "ScriptedMember":
+        return Scripted(Script.model_validate(private))
+    if kind == "UtilityMember":
+        return UtilityMind(Utility.model_validate(private))
+    if kind == "ExecMember":
+        return _external(Exec.model_validate(private), str(config["name"]))
+    if kind == "LlmMember":
+        return _language_model(Llm.model_validate(private), str(config["name"]))
+    if kind == "HumanMember":
+        return Human(terminal_at(config.get("person")))
+    return instantiate(str(config["agent"]), private.get("args", {}), private.get("folder"))
+
+
+def _language_model(config: Llm, name: str) -> LlmMind:
+    try:
+        return LlmMind(config)
+    except CannotAsk as error:
+        raise BadInput(f"agent llm of {name}: {error}") from None
+
+
+def _external(config: Exec, name: str) -> ExternalMind:
+    problem = config.problem()
+    if problem is not None:
+        raise BadInput(f"agent exec of {name}: {problem[0]}: {problem[1]}")
+    return ExternalMind(config, name)

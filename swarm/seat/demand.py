@@ -1,0 +1,100 @@
+"""What a promise may demand of its debtor: which events, and how much of an attribute in all.
+
+Read off the consequent alone, and never too low: of alternatives the dearest counts, parts that must all hold are
+summed, and what points to another commitment demands what that one does. Windows demand nothing, and neither does that
+something stays undone. Amounts are exact fractions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from protocols.commitments.conditions import parse
+from protocols.commitments.tree import NUMBER, And, AtLeast, Condition, Event, LifeCycle, No, Or, Timed, Totalling
+from protocols.messages.commitments import CommitmentTerms
+
+_LEAST = ("=", ">=", ">")
+"""Comparisons that ask for an amount; the others (``!= < <=``) are met by none."""
+
+
+class CannotTell(Exception):
+    """A promise points to a commitment whose terms are not known here, or in a circle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Events that may have to be brought about, and the sum of each attribute that they ask for.
+
+    ``beyond`` are attributes whose sum is to be exceeded (``>``), ``odd`` those asked to be what is no number.
+    """
+
+    events: frozenset[str] = frozenset()
+    amounts: Mapping[str, Fraction] = field(default_factory=dict)
+    beyond: frozenset[str] = frozenset()
+    odd: frozenset[str] = frozenset()
+
+    def exceeds(self, attribute: str, most: str) -> bool:
+        """Return whether more than *most* of *attribute* may be demanded; what is no number is taken to be more."""
+        amount = self.amounts.get(attribute, Fraction())
+        too_much = amount > Fraction(most) or (attribute in self.beyond and amount == Fraction(most))
+        return too_much or attribute in self.odd
+
+
+def demand_of(terms: CommitmentTerms, known: Mapping[str, CommitmentTerms]) -> Demand:
+    """Return what *terms* demand of their debtor; *known* are the terms of others by id. Raises `CannotTell`."""
+    return _demand(parse(terms.consequent), known, frozenset({terms.id}))
+
+
+def _demand(condition: Condition, known: Mapping[str, CommitmentTerms], above: frozenset[str]) -> Demand:
+    match condition:
+        case And(parts=parts):
+            return _joined([_demand(part, known, above) for part in parts], summed=True)
+        case Or(parts=parts):
+            return _joined([_demand(part, known, above) for part in parts], summed=False)
+        case Timed(what=what):
+            return _demand(what, known, above)
+        case No(what=what):
+            # Not to do something is owed, too, but no amount of it.
+            return Demand(_demand(what, known, above).events)
+        case LifeCycle(commitment=other):
+            if other in above or other not in known:
+                raise CannotTell(f"what {condition} demands cannot be told")
+            return _demand(parse(known[other].consequent), known, above | {other})
+        case AtLeast(count=count, event=event):
+            once = _of_event(event)
+            return Demand(once.events, {name: count * a for name, a in once.amounts.items()}, once.beyond, once.odd)
+        case Totalling(event=event, attribute=attribute, amount=amount):
+            total = Demand(amounts={attribute: max(Fraction(amount), Fraction())})
+            return _joined([_of_event(event), total], summed=False)
+        case Event():
+            return _of_event(condition)
+
+
+def _of_event(event: Event) -> Demand:
+    amounts: dict[str, Fraction] = {}
+    beyond, odd = set(), set()
+    for each in event.filters:
+        if each.op not in _LEAST:
+            continue
+        if not each.value.is_number or NUMBER.fullmatch(each.value.text) is None:
+            odd.add(each.attribute)
+            continue
+        # A negative amount must not make room for another one.
+        amounts[each.attribute] = max(amounts.get(each.attribute, Fraction()), Fraction(each.value.text))
+        if each.op == ">":
+            beyond.add(each.attribute)
+    return Demand(frozenset({event.name}), amounts, frozenset(beyond), frozenset(odd))
+
+
+def _joined(parts: list[Demand], *, summed: bool) -> Demand:
+    amounts: dict[str, Fraction] = {}
+    for part in parts:
+        for name, amount in part.amounts.items():
+            before = amounts.get(name, Fraction())
+            amounts[name] = before + amount if summed else max(before, amount)
+    return Demand(
+        frozenset().union(*(part.events for part in parts)),
+        amounts,
+        frozenset().union(*(part.beyond for part in parts)),
+        frozenset().union(*(part.odd for part in parts)),
+    )

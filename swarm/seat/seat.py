@@ -1,0 +1,399 @@
+"""A seat: one member in one room. The loop that follows the room's duties and answers them.
+
+Everything it knows it reads off the replica, so a seat that starts again finds only what is still owed. Promise,
+reveal, close, witness and tick need no mind; all else is asked of the agent, with the step's deadline as the limit.
+An answer that is not valid, or outside the member's mandate, is sent back to the mind once, while there is time; then
+the peer excuses its member, and at ratification declines. What is past its deadline is not said any more: ticks let
+the log's time pass it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from agents.agent import Agent
+from protocols.core.instants import SECOND, Duration, Instant
+from protocols.duties.duties import (
+    CloseDuty,
+    Duty,
+    JoinDuty,
+    PerformDuty,
+    PromiseDuty,
+    RatifyDuty,
+    RevealDuty,
+    TickDuty,
+    WitnessDuty,
+)
+from protocols.messages.concord import Ratify
+from protocols.messages.room import VERSIONS
+from protocols.stage.sealed import SealedRound
+from protocols.views.briefing import briefing
+from swarm.clock import earlier
+from swarm.errors import BadEntry, SwarmError, TooLarge
+from swarm.seat.answers import compose, hold_to, join
+from swarm.seat.approval import ApprovalRequest, NotApproved, approved, request_for
+from swarm.seat.excuses import Excused, Overstepped, Unfit
+from swarm.seat.mandated import Mandated
+from swarm.seat.mind import Mind
+from swarm.seat.outbox import Outbox
+from swarm.seat.performer import Performer
+from swarm.seat.purse import Purse, total
+from swarm.seat.replica import Replica
+from swarm.seat.speaker import Speaker
+from swarm.signed.entry import Entry
+from swarm.signed.identity import Identity
+from swarm.signed.sealing import open_box
+from swarm.tasks import end
+
+MARGIN = SECOND
+"""How long before a step's deadline a mind's time is up, so that its excuse is still in time; at most a quarter."""
+LONGEST_WAIT_S = 30.0
+LAST_ANSWER_S = 3.0
+"""How long a question that is under way when the room is over may take, for its cost to be on record."""
+TICK_AGAIN: Duration = SECOND // 2
+MOST_TRIES = 8
+FIRST_RETRY: Duration = SECOND // 10
+"""What the log took and the room did not count is said again after this long, then after twice that, and so on."""
+UNTICKABLE: Duration = 30 * SECOND
+"""How long ticks may change nothing, on the own clock, before the clocks are taken to disagree."""
+FEWEST_IDLE_TICKS = 3
+
+
+class ClockApart(SwarmError):
+    """The clock of this process and that of the log are too far apart for what it says to count."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What this member says at one step, how often it has, and when it may say so again."""
+
+    body: dict[str, Any]
+    tries: int = 0
+    not_before: Instant = 0
+    disputed: bool = False
+
+
+class Seat:
+    """The member that holds the key *identity* in the replica's room, with its mind, and its mandate if it has one.
+
+    An *agent* under a mandate comes as a `swarm.seat.mandated.Mandated`.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        agent: Agent,
+        replica: Replica,
+        outbox: Outbox,
+        clock: Callable[[], Instant],
+        *,
+        patience_s: float = 60.0,
+    ) -> None:
+        name = replica.fold.names.get(identity.public)
+        if name is None:
+            raise SwarmError(f"the key {identity.public} is no member's of {replica.name}")
+        self._name = name
+        self._identity = identity
+        mind, self._mandate = Mandated.apart(agent)
+        self._approver = agent.approver if isinstance(agent, Mandated) else None
+        self._free = mind.free
+        self._purse = Purse(lambda: replica.room.allowance(name))
+        self._mind = Mind(mind, self._purse, lambda: briefing(replica.room, name))
+        self._replica = replica
+        self._clock = clock
+        self._speaker = Speaker(identity, replica, outbox, clock, patience_s=patience_s)
+        self._thinking: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        self._answers: dict[str, _Answer] = {}
+        self._sealing: dict[str, list[dict[str, Any]]] = {}
+        """The costs that went into the box of an answer which is not said yet, by step."""
+        self._opening: list[dict[str, Any]] = []
+        """The cost that the box of the answer to be opened holds."""
+        self._overdue: str | None = None
+        self._tick_not_before: Instant = 0
+        self._idle_ticks: list[Instant] = []
+        self._ticked_at: Instant | None = None
+
+    async def run(self) -> None:
+        """Do what the room asks of this member until the room is over.
+
+        Raises `SecondProcess`, `ClockApart`, or a `WireError` when the log stays out of reach or refuses.
+        """
+        performer = Performer(
+            self._name, self._mind, self._mandate, self._replica, self._speaker, self._say, self._approver
+        )
+        try:
+            await self._speaker.recover()
+            while not self._replica.room.over:
+                self._speaker.alone()
+                seen = self._replica.version
+                duties = self._replica.room.duties(self._name)
+                self._forget({duty.step for duty in duties})
+                timer, self._overdue = None, None
+                for duty in duties:
+                    timer = earlier(timer, await self._follow(duty, performer))
+                    if self._replica.version != seen:
+                        break
+                else:
+                    await self._wait(seen, timer, performer.task)
+            await self._last_words(performer)
+        finally:
+            await self._let_go(performer)
+
+    async def _last_words(self, performer: Performer) -> None:
+        """Put on record what was used and no entry has carried yet, a question still under way included."""
+        if not self._free and performer.task is not None:
+            await asyncio.wait({performer.task}, timeout=LAST_ANSWER_S)
+        if self._purse.unsaid:
+            await self._say({"kind": "room.tick"})
+
+    async def _let_go(self, performer: Performer) -> None:
+        """End what the mind still thinks about before its own loop ends, which that may run in."""
+        thinking = {task for task in (*self._thinking.values(), performer.task) if task is not None}
+        self._forget(set())
+        performer.close()
+        try:
+            await end(thinking)
+        finally:
+            self._mind.close()
+
+    def _forget(self, steps: set[str | None]) -> None:
+        """Let go of what belongs to other steps than these: it would be late."""
+        for step in [step for step in self._thinking if step not in steps]:
+            self._thinking.pop(step).cancel()
+        for step in [step for step in self._answers if step not in steps]:
+            del self._answers[step]
+        for step in [step for step in self._sealing if step not in steps]:
+            self._purse.unseal(self._sealing.pop(step))
+
+    async def _wait(self, seen: int, timer: Instant | None, performing: asyncio.Task[Any] | None) -> None:
+        changed = asyncio.ensure_future(self._replica.changed(seen))
+        # Whatever a mind still answers to a step that is overdue, it is not what to wait for.
+        waiting: set[asyncio.Future[Any]] = {
+            changed,
+            *(task for step, task in self._thinking.items() if step != self._overdue),
+        }
+        if performing is not None:
+            waiting.add(performing)
+        left_s = LONGEST_WAIT_S if timer is None else max(0.0, (timer - self._speaker.now()) / SECOND)
+        try:
+            await asyncio.wait(waiting, timeout=min(left_s, LONGEST_WAIT_S), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changed.cancel()
+
+    async def _follow(self, duty: Duty, performer: Performer) -> Instant | None:
+        """Do one duty as far as it can be done now; return when to look again, on the log's clock."""
+        if isinstance(duty, TickDuty):
+            return await self._tick(duty)
+        if isinstance(duty, PerformDuty):
+            return await performer.follow(duty)
+        assert duty.step is not None and duty.deadline is not None
+        if self._speaker.now() > duty.deadline:
+            self._overdue = duty.step
+            return None
+        answer = self._answers.get(duty.step)
+        if answer is None:
+            body = self._by_itself(duty)
+            body = await self._think(duty) if body is None else self._held(duty, body)
+            if body is None:
+                return None
+            answer = self._answers[duty.step] = _Answer(body)
+        return await self._give(duty, answer)
+
+    async def _give(self, duty: Duty, answer: _Answer) -> Instant | None:
+        """Say *answer*; what the log took and the room did not count is said again, ever more slowly, then no more."""
+        now = self._speaker.now()
+        if now < answer.not_before:
+            return answer.not_before
+        if answer.tries == MOST_TRIES:
+            if answer.disputed:
+                raise ClockApart("clock: this process's clock and the log's differ by more than the room allows")
+            return None
+        try:
+            said = await self._say(answer.body)
+        except (ValueError, TooLarge) as error:
+            if answer.body["kind"] == "room.excuse":
+                raise
+            self._answers[duty.step or ""] = _Answer(_excuse(duty, f"its answer cannot be said: {error}"))
+            return now
+        answer.disputed = self._speaker.is_disputed(said)
+        answer.not_before = self._speaker.now() + (FIRST_RETRY << answer.tries)
+        answer.tries += 1
+        return answer.not_before
+
+    async def _say(self, body: dict[str, Any]) -> Entry:
+        """Say *body*, and with it what asking the mind took so far.
+
+        A seal carries none of it: tokens and seconds would tell how long what it hides is. They are in its box, so that
+        what opens it can carry them, whichever process that is.
+        """
+        costs = [] if body["kind"] == "seal" else self._purse.unsaid
+        opened = self._opening if body["kind"] == "reveal" else []
+        said = await self._speaker.say(body, total([*costs, *opened]).cost() or None)
+        if not self._speaker.is_disputed(said):
+            self._purse.said(costs)
+            if body["kind"] == "seal":
+                self._sealing.pop(body["step"], None)
+            elif body["kind"] == "reveal":
+                self._purse.open()
+        return said
+
+    def _by_itself(self, duty: Duty) -> dict[str, Any] | None:
+        """Return what a peer says without asking its mind; None where the mind must answer."""
+        if isinstance(duty, JoinDuty):
+            return self._unsupported(duty)
+        if isinstance(duty, PromiseDuty):
+            body = _promised(duty)
+            return body if self._to_approve(duty, body) is None else None
+        if isinstance(duty, RevealDuty):
+            return self._reveal(duty)
+        if isinstance(duty, CloseDuty):
+            return {"kind": "room.close", "step": duty.step, "digest": duty.digest}
+        if isinstance(duty, WitnessDuty):
+            return {"kind": "room.witness", "step": duty.step}
+        return None
+
+    def _unsupported(self, duty: JoinDuty) -> dict[str, Any] | None:
+        wanted = self._replica.room.setting.opening.rules.versions
+        unknown = sorted(name for name, version in wanted.items() if VERSIONS.get(name) != version)
+        if not unknown:
+            return None
+        because = f"unsupported_rules: {', '.join(f'{n} {wanted[n]}' for n in unknown)}"
+        return {"kind": "room.decline", "step": duty.step, "because": because}
+
+    def _held(self, duty: Duty, body: dict[str, Any]) -> dict[str, Any]:
+        """Return *body*, or what is said in its place if the member's mandate does not allow it."""
+        try:
+            self._hold(duty, body)
+        except Overstepped as overstepped:
+            return _instead(duty, overstepped)
+        return body
+
+    def _hold(self, duty: Duty, body: dict[str, Any]) -> None:
+        """Raise `Overstepped` if the member's mandate does not allow *body*, said in answer to *duty*."""
+        if self._mandate is not None:
+            hold_to(self._mandate, duty, body, self._replica.room)
+
+    def _reveal(self, duty: RevealDuty) -> dict[str, Any]:
+        round_ = self._round(duty.sealed_step)
+        seal, box = round_.seals[self._name], round_.boxes[self._name]
+        try:
+            own = open_box(self._identity, self._replica.name, duty.sealed_step, seal, box)
+        except BadEntry as error:
+            return _excuse(duty, str(error))
+        cost = (own.secret or {}).get("cost")
+        self._opening = [] if cost is None else [cost]
+        return {"kind": "reveal", "step": duty.step, "nonce": own.nonce, "content": own.content}
+
+    def _round(self, sealed_step: str) -> SealedRound[Any]:
+        room = self._replica.room
+        rounds: list[SealedRound[Any]] = []
+        if room.accord is not None:
+            rounds += [room.accord.meaning, room.accord.reading]
+        if room.concord is not None:
+            rounds += [room.concord.proposals, room.concord.ballot]
+        return next(r for r in rounds if r.seal_step == sealed_step)
+
+    # -- minds ----------------------------------------------------------------------------------------------------
+
+    async def _think(self, duty: Duty) -> dict[str, Any] | None:
+        """Let the mind answer *duty*; return what to say, or None while it has no answer yet."""
+        assert duty.step is not None
+        task = self._thinking.get(duty.step)
+        if task is None:
+            task = self._thinking[duty.step] = asyncio.create_task(self._answer(duty))
+            # Most minds answer at once; give this one the chance to.
+            await asyncio.sleep(0)
+        if not task.done():
+            return None
+        del self._thinking[duty.step]
+        return task.result()
+
+    async def _answer(self, duty: Duty) -> dict[str, Any]:
+        try:
+            if isinstance(duty, JoinDuty):
+                return self._held(duty, await join(self._mind, duty, self._time_left(duty)))
+            if isinstance(duty, PromiseDuty):
+                return await self._approved(duty, self._held(duty, _promised(duty)))
+            return await self._approved(duty, await self._considered(duty))
+        except Excused as excuse:
+            return _instead(duty, excuse)
+
+    async def _considered(self, duty: Duty) -> dict[str, Any]:
+        """Return what the mind answers to *duty*: at once, or on being told what was wrong; else raise `Excused`."""
+        try:
+            return await self._asked(duty)
+        except Unfit as unfit:
+            first = unfit
+        if self._time_left(duty) <= 0:
+            raise first
+        try:
+            return await self._asked(duty.model_copy(update={"problem": first.problem}))
+        except Unfit:
+            raise
+        except Excused as second:
+            # What the first answer was is the reason; that no second one came is only added to it.
+            raise type(first)(f"{first}; asked again: {second}") from None
+
+    async def _approved(self, duty: Duty, body: dict[str, Any]) -> dict[str, Any]:
+        """Return *body* once a person has approved it, if the mandate wants that; raise `NotApproved`."""
+        request = self._to_approve(duty, body)
+        if request is not None:
+            await approved(self._approver, request, self._time_left(duty))
+        return body
+
+    def _to_approve(self, duty: Duty, body: dict[str, Any]) -> ApprovalRequest | None:
+        if self._mandate is None or not self._mandate.approve:
+            return None
+        until = self._speaker.now() + int(self._time_left(duty) * SECOND)
+        return request_for(self._mandate, self._name, body, self._replica.room, duty, until)
+
+    async def _asked(self, duty: Duty) -> dict[str, Any]:
+        answer = await self._mind.ask(duty.act, self._time_left(duty), duty)
+        took = self._purse.unsaid
+        cost = total(took).cost()
+        body = compose(duty, answer, self._replica.room, self._identity, self._mandate, cost)
+        if body["kind"] == "seal":
+            self._sealing[body["step"]] = took
+            self._purse.seal(took)
+        return body
+
+    def _time_left(self, duty: Duty) -> float:
+        assert duty.deadline is not None
+        left = max(0, duty.deadline - self._speaker.now())
+        return (left - min(MARGIN, left // 4)) / SECOND
+
+    # -- time -----------------------------------------------------------------------------------------------------
+
+    async def _tick(self, duty: TickDuty) -> Instant:
+        if self._ticked_at != duty.deadline:
+            self._ticked_at, self._idle_ticks, self._tick_not_before = duty.deadline, [], 0
+        due = max(duty.at + 1, self._tick_not_before)
+        if self._speaker.now() < due:
+            return due
+        own = self._clock()
+        if len(self._idle_ticks) >= FEWEST_IDLE_TICKS and own - self._idle_ticks[0] > UNTICKABLE:
+            raise ClockApart("clock: this process's clock is far past a deadline that the log's time does not reach")
+        self._idle_ticks.append(own)
+        await self._say({"kind": "room.tick"})
+        self._tick_not_before = self._speaker.now() + TICK_AGAIN
+        return self._tick_not_before
+
+
+def _instead(duty: Duty, excuse: Excused) -> dict[str, Any]:
+    """Return what is said in place of an answer that there is not, or that may not be given."""
+    if isinstance(duty, JoinDuty):
+        return _excuse(duty, str(excuse)) | {"kind": "room.decline"}
+    if isinstance(duty, RatifyDuty) and isinstance(excuse, Overstepped | NotApproved):
+        said = Ratify(step=duty.step or "", outcome=duty.digest, accept=False, because=str(excuse))
+        return said.plain()
+    return _excuse(duty, str(excuse))
+
+
+def _promised(duty: PromiseDuty) -> dict[str, Any]:
+    promised = [terms.plain() for terms in duty.commitments]
+    return {"kind": "commitment.create", "step": duty.step, "commitments": promised}
+
+
+def _excuse(duty: Duty, because: str) -> dict[str, Any]:
+    return {"kind": "room.excuse", "step": duty.step, "because": str(Excused(because))}

@@ -1,0 +1,1 @@
+"""Every signed form, byte for byte: keys, entries, boxes, checkpoints, invitations."""

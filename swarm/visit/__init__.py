@@ -1,0 +1,1 @@
+"""In a room for a moment: say one thing, watch, ask whether a peer could work."""

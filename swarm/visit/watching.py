@@ -1,0 +1,102 @@
+"""Looking at rooms from outside: their status now or as it changes, and which rooms a key is in. Nothing is said."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from swarm.clock import utc_now
+from swarm.errors import BadEntry, Unavailable
+from swarm.ledger.status import status_of
+from swarm.log.port import Log
+from swarm.log.tls import trusted
+from swarm.seat.opening import find_opener
+from swarm.seat.replica import Replica
+from swarm.signed.identity import Identity
+from swarm.signed.invitation import read_invitations
+from swarm.tasks import end
+from swarm.visit.saying import Servers, reading
+
+LOOK_S = 1.0
+"""How often a watched room is looked at though nothing was said: time itself makes news."""
+ROOM_S = 5.0
+"""How long the server may take to be reached, and again to give a room."""
+
+
+async def status(
+    room: str, server: Servers, identity: Identity | None = None, *, tls_ca: Path | None = None
+) -> dict[str, Any]:
+    """Return how *room* stands on *server* now; raises `Unavailable` if the server or the room is not there."""
+    async with reading(room, server, identity, tls_ca=tls_ca, timeout_s=ROOM_S) as replica:
+        return status_of(replica.fold, utc_now())
+
+
+async def watch(
+    room: str, server: Servers, identity: Identity | None = None, *, tls_ca: Path | None = None
+) -> AsyncIterator[dict[str, Any]]:
+    """Yield how *room* stands, now and whenever that changes, until it is over; a server out of reach is waited for."""
+    async with reading(room, server, identity, tls_ca=tls_ca, timeout_s=ROOM_S) as replica:
+        follow = asyncio.create_task(replica.follow())
+        try:
+            shown: dict[str, Any] | None = None
+            while True:
+                version = replica.version
+                stands = status_of(replica.fold, utc_now())
+                if shown is None or _news(stands) != _news(shown):
+                    shown = stands
+                    yield stands
+                if replica.room.over:
+                    return
+                if follow.done():
+                    follow.result()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await replica.changed(version)
+        finally:
+            await end({follow})
+
+
+def _news(stands: dict[str, Any]) -> Any:
+    """Return what of a status is news: not how long things have waited."""
+    waiting = [(w["member"], w["for"], w["state"], w["stale"]) for w in stands["waiting"]]
+    step = stands["step"] and (stands["step"]["id"], stands["step"]["late"])
+    return stands["records"], step, waiting, stands["promises"], stands["over"]
+
+
+async def rooms(
+    identity: Identity, server: Servers, *, tls_ca: Path | None = None, timeout_s: float = ROOM_S
+) -> list[dict[str, Any]]:
+    """Return the rooms on *server* that *identity* has spoken in or is invited to, and how each stands."""
+    from swarm.log.jetstream import JetStreamLog
+
+    async with await JetStreamLog.connect(
+        server, identity=identity, name="swarm-rooms", tls=trusted(tls_ca), timeout_s=timeout_s
+    ) as log:
+        spoken = await log.rooms(identity.public, timeout_s=timeout_s)
+        invited: dict[str, str] = {}
+        for stored in await log.invitations(identity.public, timeout_s=timeout_s):
+            with contextlib.suppress(BadEntry):
+                invited |= {each.room: each.opener for each in read_invitations(stored.author, stored.payload)}
+        return [await _brief(log, room, invited.get(room), identity) for room in dict.fromkeys([*spoken, *invited])]
+
+
+async def _brief(log: Log, room: str, opener: str | None, identity: Identity) -> dict[str, Any]:
+    """Return what *room* is to *identity*: its name there, how the room stands, and what is owed; or why not."""
+    try:
+        replica = Replica(log, room, opener or await find_opener(log, room), utc_now)
+        await replica.open()
+    except (BadEntry, Unavailable) as error:
+        return {"room": room, "problem": str(error)}
+    me = replica.fold.names.get(identity.public)
+    stands = status_of(replica.fold, utc_now())
+    return {
+        "room": room,
+        "intent": stands["intent"],
+        "as": me,
+        "outcome": stands["outcome"],
+        "over": stands["over"],
+        "step": stands["step"] and stands["step"]["id"],
+        "owed": [awaited["for"] for awaited in stands["waiting"] if awaited["member"] == me],
+        "problem": None,
+    }

@@ -18,7 +18,7 @@ from swarm.log.jetstream import JetStreamLog
 from swarm.signed.identity import Identity
 from tests.broker.test_broker_tls import Swarm, go, typed
 
-ADA, BEN, SETUP, STRANGER = (Identity.new() for _ in range(4))
+ADA, BEN, SETUP, STRANGER = (Identity(bytes([n]) * 32) for n in range(1, 5))
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,7 @@ from protocols.messages.room import FEWEST_MEMBERS, MOST_MEMBERS, MOST_TERMS, VE
 from protocols.room.loops import LONGEST_CYCLE
 from swarm.ledger.file import LONGEST_LINE
 from swarm.log import port, streams, subjects
-from swarm.peers import inviting
-from swarm.signed import checkpoint, entry, sealing
+from swarm.signed import checkpoint, entry, invitation, sealing, sizes
 from tests.docs.protocol_tables import FORMS, MAKERS, PAGES, fields, renewed
 
 INDEX = PAGES.parent / "protocol.md"
@@ -80,8 +79,8 @@ def test_every_code_that_is_named_exists() -> None:
 def test_every_code_with_which_something_is_refused_has_its_rule() -> None:
     """Who writes a second implementation finds for each refusal of entries and rooms when it is made."""
     code = PAGES.parents[1]
-    files = [code / "swarm/signed/entry.py", *(code / "swarm/ledger").glob("*.py"), *(code / "protocols").glob("*.py")]
-    files += [*(code / "protocols/accord").glob("*.py"), *(code / "protocols/concord").glob("*.py")]
+    files = [code / "swarm/signed/entry.py", *(code / "swarm/ledger").glob("*.py")]
+    files += [path for path in (code / "protocols").rglob("*.py") if path.parent.name != "commitments"]
     sources = "".join(path.read_text("utf-8") for path in files if path.name != "evidence.py")
     refused = set(re.findall(r"(?:Refused|BadEntry)\(\s*\"(\w+)\"", sources))
     refused |= set(re.findall(r"Link\(record, self\.at, (?:True|False), \"(\w+)\"", sources))
@@ -100,15 +99,15 @@ def test_numbers_and_names_are_those_of_the_code() -> None:
     """Limits, domains, versions, subjects and stream settings in the text are the constants'."""
     said = {
         "entries": [
-            *(f"{n:,}" for n in (port.MAX_PAYLOAD_BYTES, LONGEST_LINE)),
+            *(f"{n:,}" for n in (sizes.MAX_PAYLOAD_BYTES, LONGEST_LINE)),
             f"nest at most {DEEPEST} deep",
             *(domain.decode() for domain in (entry.DOMAIN, checkpoint.DOMAIN)),
         ],
         "log": [
-            *(f"{n:,}" for n in (port.AUTHOR_RECORDS, port.MAX_MESSAGE_BYTES, port.MAX_INVITATION_BYTES)),
+            *(f"{n:,}" for n in (port.AUTHOR_RECORDS, port.MAX_MESSAGE_BYTES, sizes.MAX_INVITATION_BYTES)),
             *(subjects.ROOM_SUBJECTS, subjects.LOG_SUBJECTS, subjects.INVITE_SUBJECTS, subjects.INVITED_SUBJECTS),
-            f"1 to {inviting.MOST_TOGETHER} lines",
-            inviting.DOMAIN.decode(),
+            f"1 to {invitation.MOST_TOGETHER} lines",
+            invitation.DOMAIN.decode(),
             f"({port.EARLIEST} are",
             "Nats-Expected-Last-Subject-Sequence",
         ],

@@ -23,11 +23,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from protocols.duties.duties import JoinDuty
 from protocols.messages.room import RoomOpen
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.ledger.file import LedgerReader, write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.seat.opening import sign_opening
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import sign_entry
@@ -147,7 +147,7 @@ def memory(ledger: Path) -> float:
 def resident(ledger: Path) -> float:
     """Return the most memory, in MB, that a process of its own takes for auditing *ledger*, interpreter included."""
     script = (
-        "import resource, sys; from swarm.auditing.audit import audit; audit(sys.argv[1]);"
+        "import resource, sys; from swarm.auditing.auditing import audit; audit(sys.argv[1]);"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     done = subprocess.run([sys.executable, "-c", script, ledger], capture_output=True, text=True, check=True)

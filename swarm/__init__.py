@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from swarm.lazy import lazily
 
 if TYPE_CHECKING:
-    from swarm.auditing.audit import audit
+    from swarm.auditing.auditing import audit
     from swarm.files.table import decide
     from swarm.history.tracking import track
     from swarm.peers.single import Peer, open_room
-    from swarm.running.run import run
+    from swarm.running.running import run
     from swarm.signed.identity import Identity
 
 __all__ = ["Identity", "Peer", "audit", "decide", "open_room", "run", "track"]
@@ -23,10 +23,10 @@ __getattr__, __dir__ = lazily(
     {
         "Identity": "swarm.signed.identity",
         "Peer": "swarm.peers.single",
-        "audit": "swarm.auditing.audit",
+        "audit": "swarm.auditing.auditing",
         "decide": "swarm.files.table",
         "open_room": "swarm.peers.single",
-        "run": "swarm.running.run",
+        "run": "swarm.running.running",
         "track": "swarm.history.tracking",
     },
 )

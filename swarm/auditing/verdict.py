@@ -87,7 +87,7 @@ NOTHING_REPLAYED: dict[str, Any] = {
 def says_not(verdict: str, *, pinned: bool, complete: bool, covered_to: int, entries: int) -> list[str]:
     """Return what an audit that came to *verdict* leaves open, each to be read after "It does not say".
 
-    The fields are those of `swarm.auditing.audit.AuditResult`.
+    The fields are those of `swarm.auditing.auditing.AuditResult`.
     """
     open_ends: list[str] = []
     if verdict == "failed":

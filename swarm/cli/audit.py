@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from swarm.auditing.audit import AuditResult, audit, read_roster
+from swarm.auditing.auditing import AuditResult, audit, read_roster
 from swarm.auditing.comparing import KINDS as FORK_KINDS
 from swarm.auditing.comparing import Comparison, compare
 from swarm.cli.output import console, print_json

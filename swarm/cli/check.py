@@ -41,7 +41,7 @@ def _first(file: Path) -> bytes:
 
 def _check(file: Path) -> tuple[str, int]:
     if _first(file) == b'{"ledger":':
-        from swarm.auditing.audit import audit
+        from swarm.auditing.auditing import audit
 
         result = audit(file)
         if result.verdict == "failed":

@@ -38,7 +38,7 @@ def demo_command(
     """
     from swarm.demo import scenario
     from swarm.report import write_report
-    from swarm.running.run import run
+    from swarm.running.running import run
 
     ledger, roster, report = (directory / name for name in NAMES)
     again = prepare(directory)

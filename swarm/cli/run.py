@@ -28,7 +28,7 @@ def run_command(
 
     Exit codes: 0 agreed, 1 ended without agreement, 2 bad input, 3 abandoned.
     """
-    from swarm.running.run import run
+    from swarm.running.running import run
 
     view = RunView(console(stderr=as_json), console(stderr=True), quiet=as_json)
     shown = Shown()

@@ -15,7 +15,7 @@ from protocols.core.instants import SECOND, format_duration, parse_duration, sho
 from protocols.messages.accord import Bound
 from protocols.room.room import Room
 from swarm.ledger.fold import Fold
-from swarm.running.run import RunResult
+from swarm.running.running import RunResult
 from swarm.text import named, pad, shortened, visible
 
 WIDEST_TITLE = 44

@@ -133,7 +133,7 @@ def read_timeline(
         except ValueError as error:
             raise BadInput(f"as_of: {error}") from None
     if records is None:
-        from swarm.auditing.audit import audit
+        from swarm.auditing.auditing import audit
 
         checked = audit(source)
         records, verdict = checked.entries, checked.verdict

@@ -219,7 +219,7 @@ def _read(source: Source, as_of: str | None) -> _File:
     if isinstance(source, Mapping | Document) or not is_ledger(source):
         timeline, summary, fold = read_timeline(source, as_of), dict[str, Any](), None
     else:
-        from swarm.auditing.audit import audit
+        from swarm.auditing.auditing import audit
 
         checked = audit(source, as_of=as_of)
         summary = checked.summary

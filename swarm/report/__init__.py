@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from swarm.auditing.audit import PathLike
+from swarm.auditing.auditing import PathLike
 from swarm.errors import BadInput
 from swarm.report.page import render
 from swarm.report.reading import Reading, read

@@ -12,7 +12,7 @@ from typing import Any
 
 from protocols.core.instants import Instant
 from protocols.room.room import Room
-from swarm.auditing.audit import PathLike, audit
+from swarm.auditing.auditing import PathLike, audit
 from swarm.auditing.verdict import AuditResult
 from swarm.errors import BadEntry
 from swarm.history.timeline import Timeline, read_timeline
@@ -83,7 +83,7 @@ class Reading:
 
 
 def read(ledger: PathLike, roster: PathLike | None = None, receipts: Sequence[PathLike] = ()) -> Reading:
-    """Audit and fold *ledger*; raises `BadInput` as `swarm.auditing.audit.audit` does."""
+    """Audit and fold *ledger*; raises `BadInput` as `swarm.auditing.auditing.audit` does."""
     path = Path(ledger)
     checked = audit(path, roster=roster, receipts=receipts)
     names = {key: name for name, key in checked.members.items()}

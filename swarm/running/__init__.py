@@ -1,1 +1,21 @@
 """`swarm run`: a broker, a process for each member, and the result."""
+
+from typing import TYPE_CHECKING
+
+from swarm.lazy import lazily
+
+if TYPE_CHECKING:
+    from swarm.running.running import RunResult, run
+
+__all__ = [
+    "RunResult",
+    "run",
+]
+
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "RunResult": "swarm.running.running",
+        "run": "swarm.running.running",
+    },
+)

@@ -16,7 +16,7 @@ from typing import Any
 from adversary_time import now, without_waiting
 
 from protocols.core.findings import Finding
-from swarm.auditing.audit import AuditResult, audit
+from swarm.auditing.auditing import AuditResult, audit
 from swarm.errors import BadEntry, SwarmError
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold

@@ -16,7 +16,7 @@ from sieges import room
 
 from protocols.messages.bodies import parse_body
 from protocols.messages.room import room_name
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.cli import main
 from swarm.clock import utc_now
 from swarm.errors import BadEntry, BadInput
@@ -25,7 +25,7 @@ from swarm.ledger.fold import Fold
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog
 from swarm.log.port import Stored
-from swarm.running.run import run as run_scenario
+from swarm.running.running import run as run_scenario
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica

@@ -11,7 +11,7 @@ from adversary_time import NOON, SECOND
 from lying_logs import Lie, Party, Which, cut_before, instead, once, redated, swapped, without
 
 from protocols.core.canonical import digest
-from swarm.auditing.audit import AuditResult, audit
+from swarm.auditing.auditing import AuditResult, audit
 from swarm.auditing.comparing import compare
 from swarm.errors import BadEntry
 from swarm.ledger.file import FileRecord, LedgerReader, write_ledger

@@ -12,7 +12,7 @@ from lying_logs import Party
 
 from protocols.core.canonical import canonical
 from protocols.messages.room import room_name
-from swarm.auditing.audit import AuditResult, audit
+from swarm.auditing.auditing import AuditResult, audit
 from swarm.errors import BadEntry
 from swarm.ledger.chain import HEAD_0
 from swarm.ledger.file import write_ledger

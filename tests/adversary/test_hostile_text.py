@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hostile_texts import RECORD, TEXTS, TOGETHER, nameable, reaches_the_terminal
 
-import swarm.running.run
+import swarm.running.running
 from swarm.cli import main
 
 Told = Callable[..., tuple[int, str, str]]
@@ -76,7 +76,7 @@ def lines_of(shown: str) -> list[str]:
 def benign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ledger of the same room in which everybody says plain words."""
     path = tmp_path_factory.mktemp("benign") / "plain.jsonl"
-    swarm.running.run.run(scenario("plain words"), memory=True, ledger=path)
+    swarm.running.running.run(scenario("plain words"), memory=True, ledger=path)
     return path
 
 
@@ -85,7 +85,7 @@ def test_a_ledger_full_of_it_is_shown_as_data(name: str, told: Told, benign: Pat
     """UI-01: in the views of a ledger nothing moves the cursor, breaks a line, or passes for a record of ours."""
     text = TOGETHER[name]
     path, roster = tmp_path / "room.jsonl", tmp_path / "roster.yaml"
-    result = swarm.running.run.run(scenario(text), memory=True, ledger=path, roster=roster)
+    result = swarm.running.running.run(scenario(text), memory=True, ledger=path, roster=roster)
     assert result.outcome == "agreed"
     code, out, err = told("audit", path, "--roster", roster, "--commitments")
     assert code == 0 and err == ""
@@ -105,7 +105,7 @@ def test_a_ledger_full_of_it_is_shown_as_data(name: str, told: Told, benign: Pat
 @pytest.mark.parametrize("name", TOGETHER)
 def test_a_run_that_meets_it_shows_data(name: str, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """UI-01: what a run prints as it unfolds is as inert as what is read later."""
-    monkeypatch.setattr("swarm.running.run._Run.in_processes", swarm.running.run._Run.in_memory)
+    monkeypatch.setattr("swarm.running.running._Run.in_processes", swarm.running.running._Run.in_memory)
     path = tmp_path / "scenario.json"
     path.write_text(json.dumps(scenario(TOGETHER[name])), encoding="utf-8")
     code, out, err = told("run", path, "--ledger", tmp_path / "x.jsonl")
@@ -185,7 +185,7 @@ def test_a_ledgers_spreadsheet_is_given_text_too(text: str, told: Told, tmp_path
     room = scenario("plain words")
     room["promises"][0]["id"] = text
     path, out = tmp_path / "room.jsonl", tmp_path / "out.csv"
-    swarm.running.run.run(room, memory=True, ledger=path)
+    swarm.running.running.run(room, memory=True, ledger=path)
     code, _, _ = told("audit", path, "--csv", out)
     assert code == 3
     rows = list(csv.reader(io.StringIO(out.read_text("utf-8"), newline="")))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from games import DATA, Game, generated, published
 
-from swarm.running.run import run
+from swarm.running.running import run
 
 NEEDS_DATA = pytest.mark.skipif(not DATA.is_dir(), reason=f"the public games are not at {DATA}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.auditing.comparing import Comparison, compare
 from tests.auditing.forked_rooms import NAMES, room, shown, words, written
 from tests.auditing.typed import Done

@@ -10,7 +10,7 @@ from protocols.core.findings import CODES
 from swarm.cli.explain import told_apart
 from swarm.errors import BadInput
 from swarm.reasons.explain import STATES, Explanation, explain
-from swarm.running.run import run
+from swarm.running.running import run
 from tests.auditing.hostile import TEXTS, history, named
 
 LEDGERS = Path(__file__).resolve().parents[1] / "ledgers"

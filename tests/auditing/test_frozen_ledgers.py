@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 
 LEDGERS = Path(__file__).resolve().parents[1] / "ledgers"
 VERDICTS: list[dict[str, Any]] = json.loads((LEDGERS / "verdicts.json").read_text("utf-8"))

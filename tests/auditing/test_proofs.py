@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.errors import BadInput
 from swarm.ledger.proof import find_proofs, read_proof, write_proofs
 from swarm.signed.checkpoint import sign_checkpoint

@@ -15,7 +15,7 @@ from swarm.ledger.fold import Fold
 from swarm.reasons import Reason, find_options, of_commitment, reasons, why_not, would_have_changed
 from swarm.reasons.counterfactual import Choice
 from swarm.reasons.words import ballots_on
-from swarm.running.run import RunResult, run
+from swarm.running.running import RunResult, run
 from tests.auditing.hostile import TEXTS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

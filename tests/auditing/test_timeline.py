@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols.core.instants import DAY, parse_instant, show_instant
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.errors import BadInput
 from swarm.history.timeline import read_span, read_timeline
 from swarm.history.tracking import track

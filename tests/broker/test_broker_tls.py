@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.broker.server import Broker
 from swarm.errors import BadInput, Unavailable, Untrusted
 from swarm.log.jetstream import JetStreamLog

@@ -8,7 +8,7 @@ from typing import Any
 
 from faulty_logs import Through
 
-from swarm.auditing.audit import AuditResult, audit
+from swarm.auditing.auditing import AuditResult, audit
 from swarm.clock import utc_now
 from swarm.ledger.file import write_ledger
 from swarm.log.jetstream import JetStreamLog

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import pytest
 from rich.console import Console
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.cli.demo import NAMES, PacedConsole, paced, prepare
 from swarm.cli.view import RunView
 from swarm.demo import SLUG, scenario
 from swarm.errors import BadInput
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.scenario.scenario import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from swarm.cli.app import app
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.scenario.scenario import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]

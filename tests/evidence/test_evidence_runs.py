@@ -15,10 +15,10 @@ from protocols.messages.accord import Interpretation, Settlement
 from protocols.messages.claims import Claim
 from protocols.messages.concord import Option
 from protocols.views.evidence import evidence_of
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.files.document import load
 from swarm.reasons.explain import explain
-from swarm.running.run import run
+from swarm.running.running import run
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "evidence.md").read_text("utf-8")
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from fault_proxy import Proxy
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.auditing.verdict import AuditResult
 from swarm.broker.config import server_config
 from swarm.broker.server import server_binary

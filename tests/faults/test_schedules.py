@@ -9,7 +9,7 @@ from schedules import GIVE_UP_S, Asked, Outcome, Storm, numbers
 
 from agents.scripted import Scripted
 from agents.utility import UtilityMind
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 
 ENDINGS = {"agreed", "no_agreement", "abandoned"}
 NEVER = {"equivocation", "chain_gap", "duplicate", "seen_mismatch", "bad_signature", "close_mismatch", "wrong_room"}

@@ -18,13 +18,13 @@ from fault_site import Site, until
 from small_rooms import Sitting, go, member, room
 
 from protocols.core.instants import DAY, parse_instant, show_instant
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.clock import utc_now
 from swarm.errors import BadInput
 from swarm.history.tracking import track
 from swarm.ledger.fold import Fold
 from swarm.peers.single import open_room
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.outbox import MemoryOutbox

@@ -20,7 +20,7 @@ with atheris.instrument_imports(include=["swarm", "protocols", "agents"]):
     from protocols.commitments.conditions import ConditionError, parse
     from protocols.core.canonical import canonical
     from protocols.messages.bodies import parse_body
-    from swarm.auditing.audit import audit
+    from swarm.auditing.auditing import audit
     from swarm.errors import BadEntry, BadInput
     from swarm.history.tracking import track
     from swarm.signed.entry import is_signed, parse_entry

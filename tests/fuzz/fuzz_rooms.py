@@ -19,7 +19,7 @@ from swarm.ledger.chain import HEAD_0
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import sign_entry
 from swarm.signed.identity import Identity

@@ -11,7 +11,7 @@ import pytest
 from agents.wire import parse_answer
 from protocols.commitments.conditions import parse
 from protocols.messages.bodies import parse_body
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.errors import BadInput
 from swarm.files.document import load
 from swarm.files.table import decide

@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from agents.agent import BadAnswer
 from agents.wire import ANSWERS, BadLine, parse_answer
 from protocols.commitments.conditions import ConditionError, parse
-from swarm.auditing.audit import read_roster
+from swarm.auditing.auditing import read_roster
 from swarm.errors import BadInput
 from swarm.files.document import from_data, load
 from swarm.files.table import decide

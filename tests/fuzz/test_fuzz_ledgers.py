@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import swarm.cli
 from protocols.core.canonical import canonical
 from protocols.core.findings import CODES
-from swarm.auditing.audit import AuditResult, audit, read_roster
+from swarm.auditing.auditing import AuditResult, audit, read_roster
 from swarm.errors import BadEntry, BadInput
 from swarm.signed.checkpoint import sign_checkpoint
 from tests.ledger.ledger_rooms import OUTSIDER, Table

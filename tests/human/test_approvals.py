@@ -20,7 +20,7 @@ from agents import Agent
 from agents.agent import Performed, Watch
 from protocols.duties.duties import PerformDuty
 from protocols.messages.commitments import AcceptCommitment, ConfirmReport, CreateCommitment, DelegateCommitment
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.cli import main
 from swarm.errors import BadInput
 from swarm.ledger.fold import Fold

@@ -10,7 +10,7 @@ import pytest
 from pty_site import ROOT, Person
 from standing_site import Site, scenario, script
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 
 
 def members(**rest: Any) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from agents.human.mind import Human
 from protocols.duties.duties import OptionAsked, ScoreDuty
 from protocols.messages.concord import Option
 from swarm.people.terminal import PlainScreen, TtyTerminal, is_asking
-from swarm.running.run import run
+from swarm.running.running import run
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07nice\r\n  SIGN\u2028yes\u202egnp\u200b\x9b1m {} {0} ✓"
 ESCAPED = "\\x1b[2J\\x1b]0;owned\\x07nice\\r\\n  SIGN\\u2028yes\\u202egnp\\u200b\\x9b1m {} {0} \\u2713"

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-import swarm.running.run
-from swarm.auditing.audit import read_roster
+import swarm.running.running
+from swarm.auditing.auditing import read_roster
 from tests.ledger.ledger_rooms import SCENARIO, Ledger, NoisyLog, Table
 
 
 def _run(folder: Path) -> Ledger:
     path, roster = folder / "room.jsonl", folder / "roster.yaml"
-    result = swarm.running.run.run(SCENARIO, memory=True, ledger=path, roster=roster)
+    result = swarm.running.running.run(SCENARIO, memory=True, ledger=path, roster=roster)
     assert result.outcome == "agreed"
     return Ledger(path, read_roster(roster), path.read_bytes().splitlines(keepends=True))
 
@@ -31,7 +31,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
 @pytest.fixture(scope="session")
 def noisy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(swarm.running.run, "MemoryLog", NoisyLog)
+        patch.setattr(swarm.running.running, "MemoryLog", NoisyLog)
         ledger = _run(tmp_path_factory.mktemp("noisy"))
     assert sum(b'"raw":' in line for line in ledger.lines) >= 5
     yield ledger

@@ -10,7 +10,7 @@ from typing import Any
 from protocols.core.findings import Finding
 from protocols.duties.duties import CloseDuty, JoinDuty, WitnessDuty
 from protocols.messages.room import RoomOpen
-from swarm.auditing.audit import AuditResult, audit
+from swarm.auditing.auditing import AuditResult, audit
 from swarm.ledger.chain import Record
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold

@@ -11,7 +11,7 @@ import pytest
 from protocols.core.canonical import canonical
 from protocols.core.instants import format_instant
 from protocols.views.summary import summary_of
-from swarm.auditing.audit import audit, read_roster
+from swarm.auditing.auditing import audit, read_roster
 from swarm.errors import BadInput
 from swarm.ledger.file import LedgerReader
 from swarm.log.port import Stored

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from protocols.core.canonical import canonical
 from protocols.core.instants import parse_instant
 from protocols.views.summary import summary_of
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.errors import BadEntry
 from swarm.ledger.chain import HEAD_0, Digests
 from swarm.ledger.file import LedgerReader

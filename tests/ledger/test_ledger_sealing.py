@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from protocols.core.canonical import canonical
 from protocols.messages.room import seal_digest
 from swarm.errors import BadEntry
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.signed import base64url
 from swarm.signed.identity import Identity
 from swarm.signed.sealing import INFO, SIZES, open_box, seal, size_class

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from protocols.core.canonical import canonical
 from protocols.core.instants import format_instant, parse_instant
-from swarm.auditing.audit import AuditResult, audit
+from swarm.auditing.auditing import AuditResult, audit
 from swarm.errors import BadInput
 from swarm.signed.checkpoint import Checkpoint, sign_checkpoint
 from swarm.signed.identity import Identity

@@ -17,11 +17,11 @@ import tempfile
 from pathlib import Path
 
 from protocols.core.findings import CODES, Severity
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.ledger.file import LedgerReader, write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import sign_entry
 from swarm.signed.identity import Identity

@@ -12,7 +12,7 @@ import pytest
 from llm_server import ROOT, Server, Story, closed_port, serving
 
 from swarm import Identity, audit, run
-from swarm.running.run import RunResult
+from swarm.running.running import RunResult
 from swarm.scenario.scenario import read_scenario
 
 SWARM = str(Path(sys.executable).with_name("swarm"))
@@ -204,5 +204,5 @@ def test_without_the_library_the_extra_is_named_and_others_need_it_not(tmp_path:
     assert ran.stderr.splitlines() == [
         "swarm: agent llm of sales: agent: llm needs pydantic-ai: pip install 'swarm-peers[llm]'"
     ]
-    code = "import sys, swarm.running.member, swarm.running.run; sys.exit('pydantic_ai' in sys.modules)"
+    code = "import sys, swarm.running.member, swarm.running.running; sys.exit('pydantic_ai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT).returncode == 0

@@ -19,7 +19,7 @@ from protocols.duties.duties import Duty, ImproveDuty, PerformDuty, ProposeDuty,
 from protocols.messages.commitments import AcceptCommitment, CancelCommitment, ReportEvent
 from protocols.messages.concord import Option, Value
 from swarm.ledger.fold import Fold
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.seat.mandate import Mandate
 from swarm.seat.mandated import Mandated
 from swarm.seat.outbox import MemoryOutbox

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_site import OPTION, desk, go, opened, said, standing
 from standing_site import SWARM, Site, scenario, script
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.cli import mcp as command
 from swarm.errors import BadInput
 from swarm.mcp.forms import FORMS

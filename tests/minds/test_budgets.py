@@ -9,8 +9,8 @@ import costly_agents
 import pytest
 
 from protocols.messages.budget import Left
-from swarm.auditing.audit import audit
-from swarm.running.run import run
+from swarm.auditing.auditing import audit
+from swarm.running.running import run
 from swarm.seat.purse import Purse, UsedUp
 
 HERE = str(Path(__file__).resolve().parent)

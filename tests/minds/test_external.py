@@ -23,7 +23,7 @@ from protocols.messages.commitments import ReportEvent
 from protocols.messages.concord import Option
 from swarm.cli.schemas import schema_of
 from swarm.errors import BadInput
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.scenario.scenario import read_scenario
 
 OPTION = "a" * 64

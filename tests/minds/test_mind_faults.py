@@ -19,7 +19,7 @@ from protocols.duties.duties import OptionAsked, ScoreDuty
 from protocols.messages.budget import Left
 from protocols.messages.concord import Option
 from swarm.clock import utc_now
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.seat.excuses import Excused, Unfit
 from swarm.seat.mind import Mind
 from swarm.seat.outbox import MemoryOutbox

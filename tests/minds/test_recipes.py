@@ -9,7 +9,7 @@ import pytest
 
 from agents.external import MOST_STARTS, PASSED_ON, Exec
 from agents.wire import ANSWERS, DUTIES, parse_answer, schema
-from swarm.running.run import RunResult, run
+from swarm.running.running import RunResult, run
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "docs" / "recipes"

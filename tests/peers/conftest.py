@@ -22,7 +22,7 @@ def _no_process_is_left() -> Iterator[None]:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Run the command line in this process, with less patience; return its code, stdout and stderr."""
-    monkeypatch.setattr("swarm.running.run.REACH_S", 1.5)
+    monkeypatch.setattr("swarm.running.running.REACH_S", 1.5)
 
     def tell(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["swarm", *arguments])

@@ -13,7 +13,7 @@ from small_rooms import ROOT, SWARM, custom, ledger, member, room, start, swarm,
 
 from swarm.errors import BadInput
 from swarm.files.writing import check_writable
-from swarm.running.run import run
+from swarm.running.running import run
 
 
 def only_object(text: str) -> dict[str, Any]:

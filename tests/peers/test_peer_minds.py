@@ -9,7 +9,7 @@ from strange_agents import RELEASED, Willing
 from agents.agent import Performed
 from protocols.duties.duties import ScoreDuty
 from swarm.errors import BadInput
-from swarm.running.run import RunResult, run
+from swarm.running.running import RunResult, run
 from swarm.seat.answers import acts_of
 from swarm.seat.excuses import Excused
 from swarm.seat.mind import Mind

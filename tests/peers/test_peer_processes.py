@@ -27,12 +27,12 @@ from small_rooms import (
     written,
 )
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.broker.server import server_binary
 from swarm.errors import BadInput
 from swarm.log.jetstream import JetStreamLog
 from swarm.running.kept import Kept
-from swarm.running.run import run
+from swarm.running.running import run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 

@@ -16,7 +16,7 @@ from swarm.errors import Unavailable
 from swarm.ledger.fold import Fold
 from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.log.port import Cut
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.seat import seat as seats
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica

@@ -13,7 +13,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from swarm.report import write_report
-from swarm.running.run import run
+from swarm.running.running import run
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGERS = ROOT / "tests" / "ledgers"

@@ -82,7 +82,7 @@ def test_the_scan_sees_what_it_should() -> None:
         "score_not_integer": "protocols/concord/selection.py",
         "equivocation": "swarm/ledger/chain.py",
         "too_deep": "swarm/signed/entry.py",
-        "checkpoint_mismatch": "swarm/auditing/audit.py",
+        "checkpoint_mismatch": "swarm/auditing/auditing.py",
         "conflicting_report": "protocols/commitments/reports.py",
         "circle": "protocols/commitments/graph.py",
     }.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.broker.server import Broker
 from swarm.peers.single import Peer, open_room
 from swarm.scenario.members import agent_config, make_agent

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from soak_rooms import NAMES, Site
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.ledger.file import write_ledger
 from swarm.seat.replica import Replica
 from swarm.signed.checkpoint import sign_checkpoint

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from swarm.auditing.audit import audit
+from swarm.auditing.auditing import audit
 from swarm.signed.identity import Identity
 
 HERE = Path(__file__).resolve().parent

@@ -15,7 +15,7 @@ from protocols.messages.accord import Interpretation, interpretation_id
 from protocols.messages.concord import Option, option_id, reserve_digest
 from protocols.messages.room import room_name
 from swarm.errors import BadEntry
-from swarm.running.run import run
+from swarm.running.running import run
 from swarm.signed.checkpoint import parse_checkpoint
 from swarm.signed.entry import is_signed, parse_entry, sign_entry
 from swarm.signed.identity import Identity, is_public_key, verify

@@ -25,7 +25,7 @@ from agents.llm.forms import (
 from agents.llm.handles import Handles, Problem, problems_of
 from agents.llm.prompts import WORDS
 from protocols.commitments.conditions import parse
-from protocols.commitments.lifecycle import OPEN
+from protocols.commitments.lifecycle import OPEN_STATES
 from protocols.commitments.tree import event_of, leaves
 from protocols.core.message import Message
 from protocols.duties.duties import (
@@ -365,9 +365,9 @@ def concern(duty: PerformDuty) -> dict[str, Any] | None:
         for name, state, terms in _promises(duty)
         if duty.member in (terms.debtor, terms.creditor) or not _events(terms).isdisjoint(duty.reportable)
     ]
-    if not duty.awaiting and not any(promise["state"] in OPEN for promise in promises):
+    if not duty.awaiting and not any(promise["state"] in OPEN_STATES for promise in promises):
         return None
-    wanted = {event for _, state, terms in _promises(duty) if state in OPEN for event in _events(terms)}
+    wanted = {event for _, state, terms in _promises(duty) if state in OPEN_STATES for event in _events(terms)}
     return {
         "awaiting": sorted(report.id for report in duty.awaiting),
         "reportable": [event for event in duty.reportable if event in wanted],

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from protocols.commitments.evaluation import OPEN, TRUE, amount_of, end_of, evaluate, window_of
-from protocols.commitments.instances import Instance, Items, Tally
-from protocols.commitments.lifecycle import State
+from protocols.commitments.evaluation import OPEN, TRUE, amount_of, end_of, evaluate, limit_of
+from protocols.commitments.instances import Hit, Instance, Items, Tally
+from protocols.commitments.lifecycle import CONDITIONAL, NONE
 from protocols.commitments.programs import BEFORE_ALL, NEVER, Clock, Leaf, Route
 from protocols.core.instants import Duration, Instant
 
@@ -30,8 +30,8 @@ def count(
         index, fresh = leaf.index, True
         if leaf.simple:
             mark = marks[index]
-            if mark is None or at < mark[0]:  # type: ignore[index]
-                marks[index] = (at, items)
+            if mark is None or at < mark.at:  # type: ignore[union-attr]
+                marks[index] = Hit(at, items)
                 counted = True
         else:
             amount = amount_of(leaf, attributes)
@@ -60,8 +60,8 @@ def count(
 def _happened(clock: Clock, instance: Instance, at: Instant, now: Instant) -> bool:
     of = clock.of
     if isinstance(of, Leaf):
-        return at <= window_of(of, instance)[0]
-    return evaluate(of, instance, now)[0] == TRUE
+        return at <= limit_of(of, instance).last
+    return evaluate(of, instance, now).verdict is TRUE
 
 
 def start_by_time(instance: Instance, now: Instant) -> Instant:
@@ -70,9 +70,9 @@ def start_by_time(instance: Instance, now: Instant) -> Instant:
     for clock in reversed(instance.program.timed):
         if instance.starts[clock.index] is None:
             verdict, when, items = evaluate(clock.of, instance, now)
-            if verdict == TRUE:
+            if verdict is TRUE:
                 restart(instance, clock, when, items)
-            elif verdict == OPEN:
+            elif verdict is OPEN:
                 until = min(until, when)
     return until
 
@@ -84,7 +84,7 @@ def restart(instance: Instance, clock: Clock, known: Instant, items: Items) -> N
     """
     start = instance.starts[clock.index]
     standing = instance.standing
-    fixed = standing is not State.NONE and (standing is not State.CONDITIONAL or not clock.of_consequent)
+    fixed = standing is not NONE and (standing is not CONDITIONAL or not clock.of_consequent)
     if known <= BEFORE_ALL or (fixed and start is not None):
         return
     if instance.suspended_at is not None:
@@ -94,7 +94,7 @@ def restart(instance: Instance, clock: Clock, known: Instant, items: Items) -> N
     assert marks is not None
     leaves = [instance.program.leaves[index] for index in clock.bounds]
     late = [leaf.index for leaf in leaves if _is_late(leaf, instance)]
-    instance.starts[clock.index] = (known, items)
+    instance.starts[clock.index] = Hit(known, items)
     if instance.shifts is not None:
         instance.shifts = {end: by for end, by in instance.shifts.items() if end not in clock.ends} or None
     for leaf in leaves:
@@ -104,16 +104,16 @@ def restart(instance: Instance, clock: Clock, known: Instant, items: Items) -> N
         elif leaf.index in late:
             # It came too late for the clock's last run and is early for this one: true since the clock restarts.
             if isinstance(mark, Tally):
-                mark.mark = (known, items)
+                mark.mark = Hit(known, items)
             else:
-                marks[leaf.index] = (known, items)
+                marks[leaf.index] = Hit(known, items)
 
 
 def _is_late(leaf: Leaf, instance: Instance) -> bool:
     assert instance.marks is not None
     mark = instance.marks[leaf.index]
     hit = mark.mark if isinstance(mark, Tally) else mark
-    return not leaf.negated and hit is not None and hit[0] > window_of(leaf, instance)[0]
+    return not leaf.negated and hit is not None and hit.at > limit_of(leaf, instance).last
 
 
 def shifts_at(instance: Instance, at: Instant) -> dict[int, Duration] | None:
@@ -122,6 +122,6 @@ def shifts_at(instance: Instance, at: Instant) -> dict[int, Duration] | None:
     if instance.suspended_at is not None:
         for leaf in instance.program.leaves:
             for end in leaf.ends:
-                if instance.suspended_at <= end_of(end, instance)[0] < NEVER:
+                if instance.suspended_at <= end_of(end, instance).last < NEVER:
                     shifts[end.number] = shifts.get(end.number, 0) + at - instance.suspended_at
     return shifts or None

@@ -1,17 +1,32 @@
 """The instants at which something changes though nobody speaks, the earliest first."""
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from heapq import heapify, heappop, heappush
-from typing import Final
+from typing import Final, NamedTuple
 
 from protocols.commitments.instances import Instance
 from protocols.core.instants import Instant
 
-SILENCE, INSTANCE = 0, 1
-"""What a deadline is about. Silence comes first: a suspension that ends right after it is still on."""
 
-Deadline = tuple[Instant, int, int]
-"""The last instant before the change, what it is about, and the number of that report or instance."""
+class Kind(IntEnum):
+    """What a deadline is about. Silence comes first: a suspension that ends right after it is still on."""
+
+    SILENCE = 0
+    INSTANCE = 1
+
+
+SILENCE: Final = Kind.SILENCE
+INSTANCE: Final = Kind.INSTANCE
+
+
+class Deadline(NamedTuple):
+    """The last instant before the change, what it is about, and the number of that report or instance."""
+
+    last: Instant
+    kind: Kind
+    number: int
+
 
 _FEW: Final = 1_024
 
@@ -41,4 +56,4 @@ class Deadlines:
 
     def _is_live(self, deadline: Deadline) -> bool:
         last, kind, number = deadline
-        return number in self.silences if kind == SILENCE else self.instances[number].due == last
+        return number in self.silences if kind is SILENCE else self.instances[number].due == last

@@ -7,49 +7,80 @@ In `BEST` all count for it. Where the worst and the best agree, nothing unsettle
 
 from collections.abc import Mapping
 from decimal import Decimal
+from enum import IntEnum
+from typing import Final, NamedTuple
 
 from protocols.commitments.instances import Entry, Hit, Instance, Items, Tally
-from protocols.commitments.programs import BEFORE_ALL, NEVER, All, End, Leaf, Node
+from protocols.commitments.programs import BEFORE_ALL, NEVER, NO_END, All, End, Leaf, Limit, Node
 from protocols.commitments.reports import Report
 from protocols.commitments.tree import NUMBER
 from protocols.core.instants import Instant
 
-OPEN, TRUE, FALSE = 0, 1, 2
-Answer = tuple[int, Instant, Items]
-"""``TRUE`` since, ``FALSE`` (impossible) since, or ``OPEN`` until the last instant before time alone changes it."""
 
-WORST, ANSWERED, BEST = 0, 1, 2
+class Verdict(IntEnum):
+    """What a condition says: nothing yet, that it holds, or that it is impossible."""
 
-Window = tuple[Instant, Instant, Items]
-"""The last instant inside, the instant at which it is over, and the items that set it."""
+    OPEN = 0
+    TRUE = 1
+    FALSE = 2
+
+
+class Reading(IntEnum):
+    """How the reports that nobody has settled are read."""
+
+    WORST = 0
+    ANSWERED = 1
+    BEST = 2
+
+
+# Looking a member up in its class costs as much as ten reads of a name, and these are read for every event.
+OPEN: Final = Verdict.OPEN
+TRUE: Final = Verdict.TRUE
+FALSE: Final = Verdict.FALSE
+WORST: Final = Reading.WORST
+ANSWERED: Final = Reading.ANSWERED
+BEST: Final = Reading.BEST
+
+
+class Answer(NamedTuple):
+    """What a condition says, since when, and because of which items.
+
+    ``at`` is the instant since which it is ``TRUE`` or ``FALSE``; of ``OPEN`` it is the last instant before time alone
+    changes it.
+    """
+
+    verdict: Verdict
+    at: Instant
+    items: Items
+
 
 ONE = Decimal(1)
-_ALWAYS: Answer = (TRUE, BEFORE_ALL, ())
+_ALWAYS = Answer(TRUE, BEFORE_ALL, ())
 
 
-def end_of(end: End, instance: Instance) -> Window:
+def end_of(end: End, instance: Instance) -> Limit:
     """Return one end of a window as it stands for *instance*, suspensions included."""
     shift = 0 if instance.shifts is None else instance.shifts.get(end.number, 0)
     if end.clock is None:
-        return end.last + shift, end.closes + shift, ()
+        return Limit(end.last + shift, end.closes + shift, ())
     start = instance.starts[end.clock]
     if start is None:
-        return NEVER, NEVER, ()
-    last = start[0] + end.duration + shift
-    return last, last, start[1]
+        return NO_END
+    last = start.at + end.duration + shift
+    return Limit(last, last, start.items)
 
 
-def window_of(leaf: Leaf, instance: Instance) -> Window:
+def limit_of(leaf: Leaf, instance: Instance) -> Limit:
     """Return the end of *leaf*'s windows that comes first."""
     if instance.shifts is not None:
-        return min((end_of(end, instance) for end in leaf.ends), default=leaf.window)
-    window = leaf.window
+        return min((end_of(end, instance) for end in leaf.ends), default=leaf.limit)
+    limit = leaf.limit
     for end in leaf.running:
         start = instance.starts[end.clock]  # type: ignore[index]
-        if start is not None and start[0] + end.duration < window[0]:
-            last = start[0] + end.duration
-            window = (last, last, start[1])
-    return window
+        if start is not None and start.at + end.duration < limit.last:
+            last = start.at + end.duration
+            limit = Limit(last, last, start.items)
+    return limit
 
 
 def amount_of(leaf: Leaf, attributes: Mapping[str, str]) -> Decimal | None:
@@ -60,7 +91,7 @@ def amount_of(leaf: Leaf, attributes: Mapping[str, str]) -> Decimal | None:
     return Decimal(text) if text is not None and NUMBER.fullmatch(text) is not None else None
 
 
-def evaluate(node: Node | None, instance: Instance, now: Instant, reading: int = WORST) -> Answer:
+def evaluate(node: Node | None, instance: Instance, now: Instant, reading: Reading = WORST) -> Answer:
     """Return what *node* says at *now*; no condition at all is true since before everything."""
     if type(node) is Leaf:
         return _negated(node, instance, now, reading) if node.negated else _wanted(node, instance, now, reading)
@@ -72,62 +103,62 @@ def evaluate(node: Node | None, instance: Instance, now: Instant, reading: int =
     others: list[Answer] = []
     for part in node.parts:  # type: ignore[union-attr]
         answer = evaluate(part, instance, now, reading)
-        if answer[0] == decisive:
-            if decided is None or answer[1] < decided[1]:
+        if answer.verdict is decisive:
+            if decided is None or answer.at < decided.at:
                 decided = answer
-        elif answer[0] != OPEN:
+        elif answer.verdict is not OPEN:
             others.append(answer)
-        elif until is None or answer[1] < until:
-            until = answer[1]
+        elif until is None or answer.at < until:
+            until = answer.at
     if decided is not None:
         return decided
     if until is not None:
-        return OPEN, until, ()
-    items = sorted({item for answer in others for item in answer[2]})
-    return others[0][0], max(answer[1] for answer in others), tuple(items)
+        return Answer(OPEN, until, ())
+    items = sorted({item for answer in others for item in answer.items})
+    return Answer(others[0].verdict, max(answer.at for answer in others), tuple(items))
 
 
-def _wanted(leaf: Leaf, instance: Instance, now: Instant, reading: int) -> Answer:
-    last, closes, items = window_of(leaf, instance)
+def _wanted(leaf: Leaf, instance: Instance, now: Instant, reading: Reading) -> Answer:
+    last, closes, items = limit_of(leaf, instance)
     assert instance.marks is not None
     mark = instance.marks[leaf.index]
     hit: Hit | None
-    if reading != WORST and instance.unsettled is not None and leaf.index in instance.unsettled:
+    if reading is not WORST and instance.unsettled is not None and leaf.index in instance.unsettled:
         hit = _hit_with(leaf, mark, instance, last, [r for r in instance.unsettled[leaf.index] if _for(r, reading)])
     else:
         hit = mark.mark if type(mark) is Tally else mark  # type: ignore[assignment]
-    if hit is not None and hit[0] <= last:
-        return TRUE, hit[0], hit[1]
-    return (FALSE, closes, items) if now > last else (OPEN, last, ())
+    if hit is not None and hit.at <= last:
+        return Answer(TRUE, hit.at, hit.items)
+    return Answer(FALSE, closes, items) if now > last else Answer(OPEN, last, ())
 
 
-def _negated(leaf: Leaf, instance: Instance, now: Instant, reading: int) -> Answer:
-    last, closes, items = window_of(leaf, instance)
+def _negated(leaf: Leaf, instance: Instance, now: Instant, reading: Reading) -> Answer:
+    last, closes, items = limit_of(leaf, instance)
     starts = [instance.starts[end.clock] for end in leaf.running if end.clock is not None]
-    begins = max((start[0] for start in starts if start is not None), default=BEFORE_ALL)
+    begins = max((start.at for start in starts if start is not None), default=BEFORE_ALL)
     if None not in starts:
         assert instance.marks is not None
         mark, hit = instance.marks[leaf.index], None
-        if reading != BEST and instance.unsettled is not None and leaf.index in instance.unsettled:
+        if reading is not BEST and instance.unsettled is not None and leaf.index in instance.unsettled:
             against = [r for r in instance.unsettled[leaf.index] if r.at >= begins and not _for(r, reading)]
             hit = _hit_with(leaf, mark, instance, last, against)
         elif type(mark) is Tally:
             hit = mark.mark
-        if hit is not None and hit[0] <= last:
-            return FALSE, hit[0], hit[1]
-    return (TRUE, max(closes, begins), items) if now > last else (OPEN, last, ())
+        if hit is not None and hit.at <= last:
+            return Answer(FALSE, hit.at, hit.items)
+    return Answer(TRUE, max(closes, begins), items) if now > last else Answer(OPEN, last, ())
 
 
-def _for(report: Report, reading: int) -> bool:
+def _for(report: Report, reading: Reading) -> bool:
     """Return whether an unsettled report is read in the condition's favour."""
-    return reading == BEST or (reading == ANSWERED and not report.disputed)
+    return reading is BEST or (reading is ANSWERED and not report.disputed)
 
 
 def _hit_with(leaf: Leaf, mark: object, instance: Instance, last: Instant, reports: list[Report]) -> Hit | None:
     """Return when *leaf* is reached by *last* if the unsettled *reports* hold too."""
     if leaf.simple:
-        assert mark is None or isinstance(mark, tuple)
-        hits: list[Hit] = [(report.at, (report.item,)) for report in reports]
+        assert mark is None or isinstance(mark, Hit)
+        hits = [Hit(report.at, (report.item,)) for report in reports]
         if mark is not None:
             hits.append(mark)
         return min(hits, default=None)
@@ -135,7 +166,7 @@ def _hit_with(leaf: Leaf, mark: object, instance: Instance, last: Instant, repor
     for report in reports:
         amount = amount_of(leaf, report.attributes)
         if amount is not None:
-            more.append((report.at, (report.item,), amount))
+            more.append(Entry(report.at, (report.item,), amount))
     return (mark if isinstance(mark, Tally) else Tally()).reached(leaf, last, more)
 
 
@@ -144,7 +175,7 @@ def holds_late(node: Node, instance: Instance) -> bool:
     if isinstance(node, Leaf):
         assert instance.marks is not None
         if node.negated:
-            return _negated(node, instance, NEVER, WORST)[0] == TRUE
+            return _negated(node, instance, NEVER, WORST).verdict is TRUE
         mark = instance.marks[node.index]
         return mark is not None and (not isinstance(mark, Tally) or mark.mark is not None)
     found = (holds_late(part, instance) for part in node.parts)

@@ -1,15 +1,20 @@
 """What depends on what: circles of commitments, parties that wait for each other, promises that exclude each other."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx
 
 from protocols.commitments.programs import Program
 from protocols.commitments.tree import And, Before, By, Condition, LifeCycle, No, Or, Timed, Within, event_of, leaves
 
-Trouble = tuple[str, tuple[str, ...], str]
-"""A finding's code, the commitments it is about, and what it says."""
+
+class Trouble(NamedTuple):
+    """Something wrong among commitments: its stable code, the commitments it is about, and what it says."""
+
+    code: str
+    commitments: tuple[str, ...]
+    text: str
 
 
 def dependencies(programs: Mapping[str, Program]) -> Any:
@@ -40,7 +45,8 @@ def find_troubles(programs: Mapping[str, Program], debtors: Mapping[str, str]) -
 def _circles(programs: Mapping[str, Program]) -> list[Trouble]:
     graph = dependencies(programs).subgraph(programs)
     return [
-        ("circle", names, f"{', '.join(names)} wait for each other in a circle") for names in _knots(graph, programs)
+        Trouble("circle", names, f"{', '.join(names)} wait for each other in a circle")
+        for names in _knots(graph, programs)
     ]
 
 
@@ -90,7 +96,7 @@ def _deadlocks(programs: Mapping[str, Program], debtors: Mapping[str, str]) -> l
         waiting = list(dict.fromkeys(debtors[name] for name in names))
         if len(waiting) > 1:
             text = f"{' and '.join(waiting)} wait for each other ({', '.join(names)}): none has to act first"
-            found.append(("deadlock", names, text))
+            found.append(Trouble("deadlock", names, text))
     return found
 
 
@@ -148,5 +154,5 @@ def _conflicts(programs: Mapping[str, Program], debtors: Mapping[str, str]) -> l
             if other in programs and debtors[name] == debtors[other] and pair not in seen:
                 seen.add(pair)
                 text = f"{debtors[name]} promises both {name} and {other}, which exclude each other"
-                found.append(("conflict", (name, other), text))
+                found.append(Trouble("conflict", (name, other), text))
     return found

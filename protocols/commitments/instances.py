@@ -3,21 +3,36 @@
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation, Rounded
-from typing import Final
+from typing import Final, NamedTuple
 
-from protocols.commitments.lifecycle import State
+from protocols.commitments.lifecycle import DISPUTED, PENDING, UNCONFIRMED, State
 from protocols.commitments.programs import BEFORE_ALL, Leaf, Program
 from protocols.commitments.reports import Report
 from protocols.core.instants import Duration, Instant
 
 Items = tuple[int, ...]
-Hit = tuple[Instant, Items]
-"""When something came true, and the items that made it so."""
-Entry = tuple[Instant, Items, Decimal]
-"""A counted report: its time, its items, and what it adds."""
+
+
+class Hit(NamedTuple):
+    """When something came true, and the items that made it so."""
+
+    at: Instant
+    items: Items
+
+
+class Entry(NamedTuple):
+    """A counted report: its time, its items, and what it adds."""
+
+    at: Instant
+    items: Items
+    amount: Decimal
+
 
 EXACT: Final = Context(prec=2_500, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, Rounded, InvalidOperation])
 """Sums of amounts, exact: the default context rounds to 28 digits."""
+
+
+_NO_ENTRY: Final = Entry(BEFORE_ALL, (), Decimal(0))
 
 
 @dataclass(slots=True)
@@ -29,7 +44,7 @@ class Tally:
     """
 
     total: Decimal = Decimal(0)
-    newest: Entry = (BEFORE_ALL, (), Decimal(0))
+    newest: Entry = _NO_ENTRY
     entries: list[Entry] = field(default_factory=list)
     sums: list[Decimal] = field(default_factory=list)
     mark: Hit | None = None
@@ -39,27 +54,27 @@ class Tally:
         had = self.mark
         if leaf.ordered:
             self.total = EXACT.add(self.total, amount)
-            same = self.newest[2] if self.newest[0] == at else Decimal(0)
-            self.newest = (at, items, EXACT.add(same, amount))
+            same = self.newest.amount if self.newest.at == at else Decimal(0)
+            self.newest = Entry(at, items, EXACT.add(same, amount))
             if had is None and self.total >= leaf.need:
-                self.mark = (at, items)
-        elif had is None or at <= had[0] or leaf.negated:
+                self.mark = Hit(at, items)
+        elif had is None or at <= had.at or leaf.negated:
             # Once the mark is reached, later reports matter only to what a restarted clock makes count anew.
             place = bisect_right(self.entries, at, key=_time)
-            self.entries.insert(place, (at, items, amount))
+            self.entries.insert(place, Entry(at, items, amount))
             self._sum_from(place, leaf)
         return had is None and self.mark is not None
 
     def _sum_from(self, place: int, leaf: Leaf) -> None:
         del self.sums[place:]
         total = self.sums[-1] if self.sums else Decimal(0)
-        if self.mark is not None and place < len(self.entries) and self.entries[place][0] <= self.mark[0]:
+        if self.mark is not None and place < len(self.entries) and self.entries[place].at <= self.mark.at:
             self.mark = None
         for at, items, amount in self.entries[place:]:
             total = EXACT.add(total, amount)
             self.sums.append(total)
             if self.mark is None and total >= leaf.need:
-                self.mark = (at, items)
+                self.mark = Hit(at, items)
 
     def restart(self, at: Instant, leaf: Leaf) -> None:
         """Forget what came before *at*."""
@@ -68,22 +83,22 @@ class Tally:
             newest_at, items, amount = self.newest
             self.total = amount if newest_at >= at else Decimal(0)
             if self.total >= leaf.need:
-                self.mark = (newest_at, items)
-        self.entries = [entry for entry in self.entries if entry[0] >= at]
+                self.mark = Hit(newest_at, items)
+        self.entries = [entry for entry in self.entries if entry.at >= at]
         self.sums = []
         self._sum_from(0, leaf)
 
     def reached(self, leaf: Leaf, last: Instant, more: list[Entry]) -> Hit | None:
         """Return when the mark is reached by *last* if the reports in *more* count too."""
         if not more:
-            return self.mark if self.mark is not None and self.mark[0] <= last else None
+            return self.mark if self.mark is not None and self.mark.at <= last else None
         together = Tally(entries=sorted(self.entries + more))
         together._sum_from(0, leaf)
-        return together.mark if together.mark is not None and together.mark[0] <= last else None
+        return together.mark if together.mark is not None and together.mark.at <= last else None
 
 
 def _time(entry: Entry) -> Instant:
-    return entry[0]
+    return entry.at
 
 
 @dataclass(slots=True)
@@ -127,7 +142,7 @@ class Instance:
     def standing(self) -> State:
         """The state that conditions are judged in: that before the suspension or the unsettled report."""
         state = self.state
-        if state is State.PENDING or state is State.UNCONFIRMED or state is State.DISPUTED:
+        if state is PENDING or state is UNCONFIRMED or state is DISPUTED:
             return self.before
         return state
 

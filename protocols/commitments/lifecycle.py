@@ -63,8 +63,18 @@ class Role(StrEnum):
     EMPOWERED = "one with that power"
 
 
+# Looking a member up in its class costs as much as ten reads of a name, and these are read for every event.
+NONE: Final = State.NONE
+CONDITIONAL: Final = State.CONDITIONAL
+DETACHED: Final = State.DETACHED
+PENDING: Final = State.PENDING
+UNCONFIRMED: Final = State.UNCONFIRMED
+DISPUTED: Final = State.DISPUTED
+VIOLATED: Final = State.VIOLATED
+TERMINATED: Final = State.TERMINATED
+
 TERMINAL: Final = frozenset({State.SATISFIED, State.EXPIRED, State.VIOLATED, State.TERMINATED})
-OPEN: Final = frozenset(
+OPEN_STATES: Final = frozenset(
     {State.CONDITIONAL, State.DETACHED, State.PENDING, State.UNCONFIRMED, State.DISPUTED},
 )
 UNSETTLED: Final = frozenset({State.UNCONFIRMED, State.DISPUTED})

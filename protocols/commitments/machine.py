@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from protocols.commitments.acts import Transition
 from protocols.commitments.conditions import AGREED
 from protocols.commitments.counting import count, restart, shifts_at, start_by_time
-from protocols.commitments.deadlines import INSTANCE, SILENCE
+from protocols.commitments.deadlines import INSTANCE, SILENCE, Deadline
 from protocols.commitments.evaluation import (
     ANSWERED,
     BEST,
@@ -22,7 +22,17 @@ from protocols.commitments.evaluation import (
     evaluate,
 )
 from protocols.commitments.instances import Instance, Items
-from protocols.commitments.lifecycle import TERMINAL, Move, State, target
+from protocols.commitments.lifecycle import (
+    CONDITIONAL,
+    DETACHED,
+    NONE,
+    PENDING,
+    TERMINAL,
+    TERMINATED,
+    VIOLATED,
+    Move,
+    target,
+)
 from protocols.commitments.programs import BEFORE_ALL, NEVER, Leaf, Program, Route
 from protocols.commitments.registry import Registry
 from protocols.commitments.reports import Report
@@ -122,13 +132,13 @@ class Machine(Registry):
 
     def _open(self, instance: Instance) -> None:
         base = self.bases[instance.program.id]
-        if base.state is State.TERMINATED:
+        if base.state is TERMINATED:
             return
         instance.opened = True
-        if base.state is not State.NONE:
+        if base.state is not NONE:
             created = BEFORE_ALL if base.program.id in self.assumed else max(self.stamp, base.floor)
             self.create(instance, created, base.because)
-            if base.state is State.PENDING and instance.state not in TERMINAL:
+            if base.state is PENDING and instance.state not in TERMINAL:
                 self.suspend(instance, self.stamp, base.because, base.due)
         self._open_along(instance, self.opened_by.get(instance.program.id, ()))
 
@@ -152,7 +162,7 @@ class Machine(Registry):
             heappush(self._work, (self.ranks[instance.program.id], instance.number))
         if until is not None:
             self.deadlines.silences.add(report.number)
-            self.deadlines.push((until, SILENCE, report.number))
+            self.deadlines.push(Deadline(until, SILENCE, report.number))
 
     def disputed(self, report: Report) -> None:
         """Judge anew where *report* would count; silence settles it no more."""
@@ -207,12 +217,12 @@ class Machine(Registry):
         Whoever iterates settles the report it is given before it asks for the next.
         """
         deadlines = self.deadlines.heap
-        while deadlines and deadlines[0][0] < before:
-            last = deadlines[0][0]
+        while deadlines and deadlines[0].last < before:
+            last = deadlines[0].last
             self.now, self.stamp = last + 1, last
-            while deadlines and deadlines[0][0] == last:
+            while deadlines and deadlines[0].last == last:
                 _, kind, number = heappop(deadlines)
-                if kind == SILENCE:
+                if kind is SILENCE:
                     if number in self.deadlines.silences:
                         yield number
                     continue
@@ -220,7 +230,7 @@ class Machine(Registry):
                 if instance.due != last:
                     continue
                 instance.due = None
-                if instance.state is State.PENDING:
+                if instance.state is PENDING:
                     self.resume(instance, last + 1, instance.because)
                 else:
                     heappush(self._work, (self.ranks[instance.program.id], number))
@@ -232,7 +242,7 @@ class Machine(Registry):
         if last != instance.due:
             instance.due = last
             if last is not None:
-                self.deadlines.push((last, INSTANCE, instance.number))
+                self.deadlines.push(Deadline(last, INSTANCE, instance.number))
 
     # -- states ---------------------------------------------------------------------------------------------------
 
@@ -248,12 +258,12 @@ class Machine(Registry):
 
     def _judge(self, instance: Instance) -> None:
         state = instance.state
-        if state is State.NONE or state in TERMINAL or state is State.PENDING or instance.is_base:
+        if state is NONE or state in TERMINAL or state is PENDING or instance.is_base:
             return
         until = start_by_time(instance, self.now) if instance.program.timed else NEVER
-        if instance.standing is State.CONDITIONAL:
+        if instance.standing is CONDITIONAL:
             until = self._judge_conditional(instance, until)
-        if instance.standing is State.DETACHED:
+        if instance.standing is DETACHED:
             until = self._judge_detached(instance, until)
         if instance.state not in TERMINAL:
             self._schedule(instance, until)
@@ -262,45 +272,45 @@ class Machine(Registry):
         """Judge the antecedent, then the consequent; return *until* or the earlier instant that changes more."""
         program = instance.program
         holds = evaluate(program.antecedent, instance, self.now)
-        if holds[0] == TRUE:
-            self.move(instance, Move.DETACH, holds[1], holds[2])
+        if holds.verdict is TRUE:
+            self.move(instance, Move.DETACH, holds.at, holds.items)
             return until
-        if holds[0] == OPEN:
-            until = min(until, holds[1])
-        if instance.state is State.CONDITIONAL:
+        if holds.verdict is OPEN:
+            until = min(until, holds.at)
+        if instance.state is CONDITIONAL:
             done = evaluate(program.consequent, instance, self.now)
-            if done[0] == TRUE:
-                self.move(instance, Move.SATISFY, done[1], done[2])
+            if done.verdict is TRUE:
+                self.move(instance, Move.SATISFY, done.at, done.items)
                 return until
-            if done[0] == OPEN and program.done_by_time:
-                until = min(until, done[1])
-        if holds[0] == FALSE:
+            if done.verdict is OPEN and program.done_by_time:
+                until = min(until, done.at)
+        if holds.verdict is FALSE:
             until = min(until, self._fail(instance, Move.EXPIRE, holds))
         return until
 
     def _judge_detached(self, instance: Instance, until: Instant) -> Instant:
         done = evaluate(instance.program.consequent, instance, self.now)
-        if done[0] == TRUE:
-            self.move(instance, Move.SATISFY, done[1], done[2])
+        if done.verdict is TRUE:
+            self.move(instance, Move.SATISFY, done.at, done.items)
             return until
-        return min(until, done[1] if done[0] == OPEN else self._fail(instance, Move.VIOLATE, done))
+        return min(until, done.at if done.verdict is OPEN else self._fail(instance, Move.VIOLATE, done))
 
     def _fail(self, instance: Instance, move: Move, worst: Answer) -> Instant:
         """Move an instance whose condition fails in the worst reading; return when time alone changes more."""
         program = instance.program
         node = program.antecedent if move is Move.EXPIRE else program.consequent
         best = worst if instance.unsettled is None else evaluate(node, instance, self.now, BEST)
-        if best[0] == FALSE:
-            self.move(instance, move, best[1], best[2])
-        elif best[0] == TRUE:
+        if best.verdict is FALSE:
+            self.move(instance, move, best.at, best.items)
+        elif best.verdict is TRUE:
             answered = evaluate(node, instance, self.now, ANSWERED)
-            since = max(worst[1], best[1])
-            if answered[0] == TRUE:
-                self._wait(instance, Move.MISS_ANSWER, since, answered[2])
+            since = max(worst.at, best.at)
+            if answered.verdict is TRUE:
+                self._wait(instance, Move.MISS_ANSWER, since, answered.items)
             else:
-                since = max(since, self._last_dispute(instance, best[2]))
-                self._wait(instance, Move.MEET_DISPUTE, since, best[2])
-        return best[1] if best[0] == OPEN else NEVER
+                since = max(since, self._last_dispute(instance, best.items))
+                self._wait(instance, Move.MEET_DISPUTE, since, best.items)
+        return best.at if best.verdict is OPEN else NEVER
 
     @staticmethod
     def _last_dispute(instance: Instance, items: Items) -> Instant:
@@ -327,7 +337,7 @@ class Machine(Registry):
         known = max(since, self.stamp)
         since = max(since, instance.floor)
         instance.state, instance.since, instance.because = after, since, items
-        if after is State.CONDITIONAL or after is State.DETACHED:
+        if after is CONDITIONAL or after is DETACHED:
             instance.floor = since
         name = instance.name
         if self.log > BEFORE_ALL:
@@ -335,9 +345,9 @@ class Machine(Registry):
             self.transitions.append(Transition(name, before.value, after.value, shown, self.log, items))
         if after in TERMINAL:
             instance.due = instance.offer = instance.suspended_at = instance.waiting = None
-            if after is not State.VIOLATED and not instance.is_base:
+            if after is not VIOLATED and not instance.is_base:
                 instance.marks, instance.unsettled = None, None
-        if move is not Move.RESUME and after is not State.PENDING:
+        if move is not Move.RESUME and after is not PENDING:
             self.tell(instance, "created" if move is Move.CREATE else after.value, since, known, items)
 
     def tell(self, source: Instance, state: str, at: Instant, known: Instant, items: Items) -> None:

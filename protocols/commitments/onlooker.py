@@ -38,7 +38,7 @@ def _true_at(looking: Machine, base: Instance, now: Instant) -> Instant | None:
     looking.now = now
     start_by_time(base, now)
     found = evaluate(base.program.antecedent, base, now)
-    return max(found[1], FIRST) if found[0] == TRUE else None
+    return max(found.at, FIRST) if found.verdict is TRUE else None
 
 
 def _looking(program: Program) -> Machine:

@@ -7,7 +7,7 @@ from protocols.commitments.acts import Act, ActRefused
 from protocols.commitments.counting import shifts_at
 from protocols.commitments.evaluation import BEST, TRUE, evaluate
 from protocols.commitments.instances import Instance
-from protocols.commitments.lifecycle import MAY, OPEN, TERMINAL, Move, Role, State, allows
+from protocols.commitments.lifecycle import MAY, OPEN_STATES, TERMINAL, Move, Role, State, allows
 from protocols.commitments.machine import Machine
 
 Powers = Mapping[str, Collection[str]]
@@ -98,7 +98,7 @@ def _is_given(machine: Machine, instance: Instance) -> bool:
     seen = instance
     if instance.state is State.PENDING:
         seen = replace(instance, shifts=shifts_at(instance, machine.now))
-    return evaluate(instance.program.antecedent, seen, machine.now, BEST)[0] == TRUE
+    return evaluate(instance.program.antecedent, seen, machine.now, BEST).verdict is TRUE
 
 
 def _do(machine: Machine, instance: Instance, move: Move, act: Act) -> None:
@@ -121,7 +121,7 @@ def _do(machine: Machine, instance: Instance, move: Move, act: Act) -> None:
         case Move.RELEASE | Move.WAIVE if instance.state is State.VIOLATED:
             machine.note(instance, WAIVED)
             for remedy in machine.remedies_of(instance):
-                if remedy.state in OPEN:
+                if remedy.state in OPEN_STATES:
                     machine.move(remedy, Move.RELEASE, at, items)
         case _:
             machine.move(instance, move, at, items)

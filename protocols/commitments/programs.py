@@ -7,7 +7,7 @@ these numbers index (`protocols.commitments.instances`).
 from collections.abc import Container
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from protocols.commitments.conditions import parse
 from protocols.commitments.tree import (
@@ -89,7 +89,15 @@ class End:
     duration: Duration = 0
 
 
-NO_END: tuple[Instant, Instant, tuple[int, ...]] = (NEVER, NEVER, ())
+class Limit(NamedTuple):
+    """Where windows end: the last instant inside, that at which they are over, and the items that set it."""
+
+    last: Instant
+    closes: Instant
+    items: tuple[int, ...]
+
+
+NO_END: Final = Limit(NEVER, NEVER, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +106,9 @@ class Leaf:
 
     ``negated`` for ``no``; ``simple`` if one report suffices and it is not negated. ``need`` is the count or total
     that makes it hold, ``attribute`` what is summed (``None``: reports are counted). ``first`` is the first instant
-    that counts. ``window`` is the first of the ends that no clock sets (the last instant inside, that of closing, no
-    items), ``running`` are the ends that clocks set, ``ends`` all. ``ordered`` if what is counted always arrives in the
-    order of its time. ``clock`` is the clock whose start this leaf belongs to.
+    that counts. ``limit`` is the first of the ends that no clock sets, ``running`` are the ends that clocks set,
+    ``ends`` all. ``ordered`` if what is counted always arrives in the order of its time. ``clock`` is the clock whose
+    start this leaf belongs to.
     """
 
     index: int
@@ -112,14 +120,17 @@ class Leaf:
     attribute: str | None
     first: Instant
     ends: tuple[End, ...]
-    window: tuple[Instant, Instant, tuple[int, ...]]
+    limit: Limit
     running: tuple[End, ...]
     ordered: bool
     clock: int | None
 
     def counts_report(self, attributes: Any) -> bool:
         """Return whether a report with *attributes* counts, its time aside."""
-        return all(test.passes(attributes) for test in self.tests)
+        for test in self.tests:  # noqa: SIM110 - for every report; a generator costs as much as a test
+            if not test.passes(attributes):
+                return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +311,7 @@ class _Compiler:
             attribute=attribute,
             first=first,
             ends=tuple(ends),
-            window=min(((end.last, end.closes, ()) for end in ends if end.clock is None), default=NO_END),
+            limit=min((Limit(end.last, end.closes, ()) for end in ends if end.clock is None), default=NO_END),
             running=tuple(end for end in ends if end.clock is not None),
             ordered=event is not None and event.name not in self.confirmable,
             clock=clock,

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from protocols.commitments.evaluation import OPEN as UNDECIDED
-from protocols.commitments.evaluation import can_close, evaluate, holds_late
+from protocols.commitments.evaluation import OPEN, can_close, evaluate, holds_late
 from protocols.commitments.instances import Instance
-from protocols.commitments.lifecycle import OPEN, State
+from protocols.commitments.lifecycle import OPEN_STATES, State
 from protocols.commitments.machine import Machine
 from protocols.commitments.operations import WAIVED
 from protocols.commitments.programs import BEFORE_ALL, All, Clock, Leaf, Node, Program
@@ -64,7 +63,7 @@ def remedy_of(machine: Machine, instance: Instance) -> str:
     if instance.state is not State.VIOLATED:
         return NO_REMEDY
     states = {remedy.state for remedy in machine.remedies_of(instance)}
-    if states & OPEN:
+    if states & OPEN_STATES:
         return DUE
     if State.VIOLATED in states:
         return VIOLATED
@@ -76,7 +75,7 @@ def _notes(machine: Machine, instance: Instance) -> tuple[str, ...]:
     program, state = instance.program, instance.state
     if state is State.VIOLATED and instance.marks is not None and holds_late(program.consequent, instance):
         notes.append("late_performance")
-    if state in OPEN and not instance.is_base:
+    if state in OPEN_STATES and not instance.is_base:
         stopped = _stopped(machine, program)
         waits_for = program.antecedent if instance.standing is State.CONDITIONAL else None
         if waits_for is not None and not can_close(waits_for, stopped):
@@ -104,7 +103,7 @@ def open_instances(machine: Machine) -> list[Instance]:
         instance
         for name, base in machine.bases.items()
         for instance in (base, *machine.values[name].values())
-        if instance.state in OPEN and not instance.is_base
+        if instance.state in OPEN_STATES and not instance.is_base
     ]
 
 
@@ -143,7 +142,7 @@ def _may_hold(machine: Machine, instance: Instance, node: Node, alive: set[str])
         found = (_may_hold(machine, instance, part, alive) for part in node.parts)
         return all(found) if isinstance(node, All) else any(found)
     life = node.counts
-    if not isinstance(life, LifeCycle) or evaluate(node, instance, machine.now)[0] != UNDECIDED:
+    if not isinstance(life, LifeCycle) or evaluate(node, instance, machine.now).verdict is not OPEN:
         return True
     program = machine.programs[life.commitment]
     if program.each is not None or life.value is not None:

@@ -176,7 +176,7 @@ class Tracker:
         if at > machine.log:
             machine.log = at
             deadlines = machine.deadlines.heap
-            if deadlines and deadlines[0][0] < at:
+            if deadlines and deadlines[0].last < at:
                 for number in machine.due(at):
                     self._be_silent(number)
             machine.now = machine.stamp = at
@@ -222,7 +222,7 @@ class Tracker:
         """Return the earliest instant past which something changes if nobody says anything."""
         self._integrate()
         deadlines = self._machine.deadlines.heap
-        return deadlines[0][0] if deadlines else None
+        return deadlines[0].last if deadlines else None
 
     def status(self, name: str) -> Status:
         """Return the status of the commitment or instance *name*; raises ``KeyError`` if there is none."""

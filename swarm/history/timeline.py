@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from protocols.commitments.acts import REPORT, Act, act_of
 from protocols.commitments.graph import Trouble
-from protocols.commitments.lifecycle import OPEN
+from protocols.commitments.lifecycle import OPEN_STATES
 from protocols.commitments.status import Status
 from protocols.core.findings import Finding
 from protocols.core.instants import Instant, parse_instant, show_instant
@@ -68,7 +68,7 @@ class Timeline:
 
     def open(self) -> list[str]:
         """Return what was created and has not ended, in the order of declaration."""
-        return [name for name, s in self.statuses.items() if s.state in OPEN and not self.is_template(name)]
+        return [name for name, s in self.statuses.items() if s.state in OPEN_STATES and not self.is_template(name)]
 
     def changes(self, after: Instant, until: Instant) -> list[Move]:
         """Return the moves that show as of *until* and not as of *after*, in the order in which they became known."""

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = sorted(p for package in ("protocols", "agents", "swarm") for p in (ROOT / package).rglob("*.py"))
 
 CODE_AT = {
-    **dict.fromkeys(("Finding", "Refused", "ActRefused", "BadEntry", "BallotFault", "_fault"), 0),
+    **dict.fromkeys(("Finding", "Refused", "ActRefused", "BadEntry", "BallotFault", "Trouble", "_fault"), 0),
     "Refusal": 1,
     "Link": 3,
 }
@@ -45,10 +45,6 @@ def _codes_in(node: ast.AST) -> Iterator[str]:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Subscript) and ast.unparse(inner.value) == "found":
                 yield from _texts(inner.slice)
-    elif isinstance(node, ast.FunctionDef) and node.returns is not None and "Trouble" in ast.unparse(node.returns):
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Tuple) and len(inner.elts) == 3:
-                yield from _texts(inner.elts[0])
 
 
 def _texts(node: ast.expr) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """One connection to a NATS server: calls answered over a single inbox, subscriptions answered by plain functions.
 
-nats-py does the protocol, the login and the reconnecting. Six of its insides are replaced, in `_Client`, because
+nats-py does the protocol, the login and the reconnecting. Seven of its insides are replaced, in `_Client`, because
 nothing public does what is needed; ``tests/log/test_connection.py`` pins each of them:
 
 - what arrives goes to a plain function, headers unparsed: its own header parser depends on an optional package, and
@@ -9,7 +9,8 @@ nothing public does what is needed; ``tests/log/test_connection.py`` pins each o
 - reconnecting survives anything that a server may send, and does not wait for a dead connection to drain;
 - the nkey is given before connecting;
 - where TLS was asked for, a server that offers none is never talked to;
-- what was queued for a lost connection is dropped: whoever sent it has been told so, and sends again.
+- what was queued for a lost connection is dropped: whoever sent it has been told so, and sends again;
+- a message or a line larger than any of a server of ours ends the connection; the library would gather it for ever.
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from typing import Any, NamedTuple
 import nats.errors
 from nats.aio.client import DEFAULT_BUFFER_SIZE, Client, Server, Srv
 from nats.aio.transport import TcpTransport
+from nats.protocol.parser import AWAITING_MSG_PAYLOAD, Parser
 
 from swarm.errors import BadInput, Denied, SwarmError, TooLarge, Unavailable, Untrusted, WireError
 from swarm.log.servers import split_servers
@@ -44,6 +46,10 @@ RECONNECT_MOST_S = 2.0
 CLOSE_SECONDS = 2.0
 LATE_S = 0.1
 """How late a timer may fire before the silence that it ends is taken for this process's own."""
+MOST_MESSAGE_BYTES = 1024 * 1024
+"""No message to us is larger: a record has a quarter of it, and the server's own lines a few hundred bytes."""
+MOST_LINE_BYTES = 256 * 1024
+"""The longest line of the protocol, a server's greeting with all the servers of its cluster, is far shorter."""
 _DENIED = re.compile(r"permissions violation for (?:publish|subscription) to \"([^\"]*)\"")
 
 Handler = Callable[[bytes, bytes, bytes], None]
@@ -61,19 +67,50 @@ class Closed(Unavailable):
     """Our end closed the connection, so that trying again is of no use."""
 
 
-class _Call:
-    __slots__ = ("done", "ends", "replies", "subject")
+class Most(NamedTuple):
+    """What all answers to one call may come to: how many they are, and their bytes with headers."""
 
-    def __init__(self, subject: str, ends: Callable[[bytes], bool] | None) -> None:
+    answers: int
+    size: int
+
+
+ONE_ANSWER = Most(1, MOST_MESSAGE_BYTES)
+
+
+class _Call:
+    __slots__ = ("done", "ends", "left", "replies", "subject")
+
+    def __init__(self, subject: str, ends: Callable[[bytes], bool] | None, most: Most) -> None:
         self.subject = subject
         self.ends = ends
+        self.left = most
         self.replies: list[Reply] = []
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def take(self, headers: bytes, data: bytes) -> None:
+        """Keep an answer; one that is more than was asked for fails the call, and nothing of it is kept."""
+        self.left = Most(self.left.answers - 1, self.left.size - len(headers) - len(data))
+        if min(self.left) < 0:
+            self.replies.clear()
+            self.fail(WireError(f"the server answers on {self.subject} with more than was asked for"))
+            return
+        self.replies.append(Reply(headers, data))
+        if (self.ends is None or self.ends(headers)) and not self.done.done():
+            self.done.set_result(None)
 
     def fail(self, error: SwarmError) -> None:
         if not self.done.done():
             self.done.set_exception(error)
             self.done.exception()  # Taken note of: whoever called may have given up already.
+
+
+class _Parser(Parser):
+    async def parse(self, data: bytes = b"") -> None:
+        """Read on; a message or a line that no server of ours sends ends the connection before it fills the memory."""
+        await super().parse(data)
+        within = self.state == AWAITING_MSG_PAYLOAD
+        if (within and self.needed > MOST_MESSAGE_BYTES) or (not within and len(self.buf) > MOST_LINE_BYTES):
+            raise nats.errors.ProtocolError("nats: more than any answer has")
 
 
 class _Transport(TcpTransport):
@@ -99,6 +136,7 @@ class _Transport(TcpTransport):
 class _Client(Client):
     def __init__(self, owner: "Connection", public: str | None) -> None:
         super().__init__()
+        self._ps = _Parser(self)
         self._owner = owner
         self._public_nkey = public
         self.handlers: dict[int, Handler] = {}
@@ -359,9 +397,7 @@ class Connection:
         call = self._calls.get(subject[len(self._inbox) :])
         if call is None or call.done.done():
             return  # What comes behind the last answer answers nothing.
-        call.replies.append(Reply(headers, data))
-        if (call.ends is None or call.ends(headers)) and not call.done.done():
-            call.done.set_result(None)
+        call.take(headers, data)
 
     async def ready(self, deadline: float) -> None:
         """Wait until there is a connection; raise `Unavailable` at *deadline* (of the loop's clock)."""
@@ -383,19 +419,21 @@ class Connection:
         deadline: float,
         quiet_s: float | None = None,
         ends: Callable[[bytes], bool] | None = None,
+        most: Most = ONE_ANSWER,
     ) -> list[Reply]:
         """Publish *payload* with the raw block *headers* and return the answers.
 
         That is one answer, or with *ends* all up to and with the one whose header block it is true of. Waits until
         *deadline* (of the loop's clock), but no longer than *quiet_s* seconds for a first or a next one.
 
-        Raises `TooLarge` before sending, `Denied` when the server says so, else `Unavailable`.
+        Raises `TooLarge` before sending, `Denied` when the server says so, `WireError` for answers beyond *most*, else
+        `Unavailable`.
         """
         size = len(headers) + len(payload)
         await self.ready(deadline)
-        most = self._client.max_payload
-        if isinstance(most, int) and size > most:
-            raise TooLarge(f"{size:,} bytes with headers; this server takes {most:,}")
+        largest = self._client.max_payload
+        if isinstance(largest, int) and size > largest:
+            raise TooLarge(f"{size:,} bytes with headers; this server takes {largest:,}")
         self._count += 1
         token = b"%x" % self._count
         reply = f"{self._inbox}{token.decode('ascii')}"
@@ -403,7 +441,7 @@ class Connection:
             command = f"HPUB {subject} {reply} {len(headers)} {size}\r\n".encode() + headers + payload + b"\r\n"
         else:
             command = f"PUB {subject} {reply} {size}\r\n".encode() + payload + b"\r\n"
-        call = self._calls[token] = _Call(subject, ends)
+        call = self._calls[token] = _Call(subject, ends, most)
         try:
             async with asyncio.timeout_at(deadline):
                 await self._client.send(command)

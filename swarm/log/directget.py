@@ -17,7 +17,10 @@ BATCH_RECORDS = 256
 TOO_MANY = 413
 """The status where the last records of more than 1,024 subjects were asked for."""
 BATCH_BYTES = 4 * 1024 * 1024
-"""Without it the server may send 64 MB in one go."""
+"""Without it the server may send 64 MB in one go. The record that fills it is sent whole."""
+BATCH_SUBJECTS = 1024
+HEADER_BYTES = 2048
+"""More than the server's lines on one record take, its subject included."""
 
 _SEQUENCE = b"\r\nNats-Sequence: "
 _SUBJECT = b"\r\nNats-Subject: "
@@ -46,15 +49,18 @@ class End(NamedTuple):
     upper: int
 
 
-def all_of(subject: str, after: int, count: int) -> bytes:
-    """Ask for the first *count* records on *subject* with a sequence above *after*, oldest first, as a batch."""
-    ask = {"next_by_subj": subject, "seq": after + 1, "batch": min(count, BATCH_RECORDS), "max_bytes": BATCH_BYTES}
+def all_of(subject: str, after: int, count: int, size: int = BATCH_BYTES) -> bytes:
+    """Ask for the first *count* records on *subject* with a sequence above *after*, oldest first, as a batch.
+
+    It ends with the record with which it comes to *size* bytes.
+    """
+    ask = {"next_by_subj": subject, "seq": after + 1, "batch": min(count, BATCH_RECORDS), "max_bytes": size}
     return json.dumps(ask).encode("ascii")
 
 
 def last_of_each(subjects: Sequence[str], upper: int | None) -> bytes:
     """Ask for the last record on each of *subjects*, as of the sequence *upper* or of now, as a batch."""
-    ask: dict[str, object] = {"multi_last": list(subjects), "batch": 1024, "max_bytes": BATCH_BYTES}
+    ask: dict[str, object] = {"multi_last": list(subjects), "batch": BATCH_SUBJECTS, "max_bytes": BATCH_BYTES}
     if upper is not None:
         ask["up_to_seq"] = upper
     return json.dumps(ask).encode("ascii")

@@ -58,11 +58,12 @@ class Cut:
 
     ``records`` holds, ordered by sequence, everything that the asked authors wrote beyond what the reader had and up to
     ``upper``; no later read returns a record at or below ``upper`` that this one left out. ``upper`` is 0 where the
-    authors have written nothing.
+    authors have written nothing. With ``more`` the log held more than one answer should: read again.
     """
 
     records: list[Stored]
     upper: int
+    more: bool = False
 
 
 class Wakeups(ABC):

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from operator import attrgetter
 from typing import Generic, NamedTuple, TypeVar
@@ -10,8 +10,8 @@ from typing import Generic, NamedTuple, TypeVar
 from swarm.errors import Unavailable, WireError
 from swarm.log import directget as dg
 from swarm.log import subjects as names
-from swarm.log.connection import Closed, Connection, Reply
-from swarm.log.port import EARLIEST, Cut, RolledBack, Stored
+from swarm.log.connection import ONE_ANSWER, Closed, Connection, Most, Reply
+from swarm.log.port import EARLIEST, MAX_MESSAGE_BYTES, Cut, RolledBack, Stored
 
 QUIET_S = 0.4
 """How long a direct get may stay silent before it is asked again: of a replica that is stopped, none answers."""
@@ -19,7 +19,13 @@ BACKOFF_FIRST_S = 0.01
 BACKOFF_MOST_S = 0.5
 TAIL_RECORDS = 1024
 """Up to so many records of all rooms beyond the last cut are looked through for this room's; else per author."""
+CUT_BYTES = 4 * dg.BATCH_BYTES
+"""What one cut holds, give or take a batch of each author."""
+RECORD_BYTES = 512
+"""What a record takes here besides its payload."""
 CUTS_REMEMBERED = 4096
+MOST_INVITATIONS = 4096
+"""Of so many, the newest, a reader takes note; each has 8 KB at most."""
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -99,13 +105,13 @@ class Reader:
         """Return a cut of *room*; *newest* is the highest sequence that a wake-up in it has named, 0 for none."""
         seen = self._cuts.get(_cut_key(room, asked, [author.after for author in asked.values()])) or 0
         found: list[dg.Record] = []
-        upper = seen
+        upper, more = seen, False
         if seen < newest <= seen + TAIL_RECORDS and seen:
             found, upper = await self._tail(room, seen, deadline)
         if not found:
-            found, upper = await self._cut(asked, deadline)
+            found, upper, more = await self._cut(asked, deadline)
         # A replica may lag behind the one that answered before; what that one had seen stays seen.
-        return self._deliver(room, asked, found, max(seen, upper))
+        return self._deliver(room, asked, found, max(seen, upper), more=more)
 
     async def last(self, subject: str, author: str, floor: int, deadline: float) -> Stored | None:
         """Return the last record on *subject*, which has at least the sequence *floor*."""
@@ -120,12 +126,15 @@ class Reader:
 
     async def earliest(self, room: str, deadline: float) -> list[Stored]:
         """Return the first records of *room*, whoever wrote them."""
-        records, _ = await self._batch(names.ROOMS, dg.all_of(names.room_subjects(room), 0, EARLIEST), deadline)
+        records, _ = await self._batch(
+            names.ROOMS, dg.all_of(names.room_subjects(room), 0, EARLIEST), deadline, count=EARLIEST
+        )
         return _named(names.room_prefix(room), records)
 
     async def rooms(self, author: str, deadline: float) -> dict[str, Stored]:
         """Return the last record of *author* in each of its rooms, the latest last."""
-        records, end = await self._batch(names.ROOMS, dg.last_of_each([names.all_rooms_of(author)], None), deadline)
+        ask = dg.last_of_each([names.all_rooms_of(author)], None)
+        records, end = await self._batch(names.ROOMS, ask, deadline, count=dg.BATCH_SUBJECTS)
         if end.pending:
             raise WireError(f"{author} has written in more rooms than one answer of the server holds")
         found = {names.room_of(record.subject): _stored(record, author) for record in records}
@@ -134,11 +143,11 @@ class Reader:
     async def invitations(self, invitee: str, deadline: float) -> list[Stored]:
         """Return the invitations of *invitee*, oldest first."""
         prefix = names.invite_prefix(invitee)
-        found: list[dg.Record] = []
+        found: deque[dg.Record] = deque(maxlen=MOST_INVITATIONS)
         after: int | None = 0
         while after is not None:
             ask = dg.all_of(names.invites_of(invitee), after, dg.BATCH_RECORDS)
-            records, end = await self._batch(names.INVITES, ask, deadline)
+            records, end = await self._batch(names.INVITES, ask, deadline, after=after)
             found.extend(records)
             after = records[-1].sequence if records and end.pending else None
         return _named(prefix, found)
@@ -151,66 +160,90 @@ class Reader:
         in this one, hence the limits on its use.
         """
         ask = dg.all_of(names.room_subjects(room), seen, dg.BATCH_RECORDS)
-        found, end = await self._batch(names.ROOMS, ask, deadline)
+        found, end = await self._batch(names.ROOMS, ask, deadline, after=seen)
         return ([], seen) if end.pending or not found else (found, found[-1].sequence)
 
-    async def _cut(self, asked: Asked, deadline: float) -> tuple[list[dg.Record], int]:
-        """Read every author's last record as of one sequence, and each author up to there."""
+    async def _cut(self, asked: Asked, deadline: float) -> tuple[list[dg.Record], int, bool]:
+        """Read every author's last record as of one sequence, and each author up to there.
+
+        Where that is more than a cut should hold it ends before, and the third value says so.
+        """
         lasts, upper = await self._lasts(list(asked), deadline)
         for subject, author in asked.items():
             _check_floor(subject, lasts.get(subject), author.floor)
+        size = max(MAX_MESSAGE_BYTES, CUT_BYTES // max(1, len(lasts)))
         parts = await asyncio.gather(
-            *(self._up_to(last, asked[subject].after, deadline) for subject, last in lasts.items()),
+            *(self._up_to(last, asked[subject].after, size, deadline) for subject, last in lasts.items()),
             return_exceptions=True,
         )
         found: list[dg.Record] = []
+        whole_to = upper
         for part in parts:
             if isinstance(part, BaseException):
                 raise part
-            found.extend(part)
-        return sorted(found, key=attrgetter("sequence")), upper
+            records, whole = part
+            found.extend(records)
+            whole_to = whole_to if whole else min(whole_to, records[-1].sequence)
+        more = whole_to < upper
+        if more:
+            found = [record for record in found if record.sequence <= whole_to]
+        return sorted(found, key=attrgetter("sequence")), whole_to, more
 
-    def _deliver(self, room: str, asked: Asked, found: list[dg.Record], upper: int) -> Cut:
+    def _deliver(self, room: str, asked: Asked, found: list[dg.Record], upper: int, *, more: bool) -> Cut:
         lasts = {subject: author.after for subject, author in asked.items()}
         records: list[Stored] = []
         for record in found:
             if record.sequence > lasts.get(record.subject, record.sequence):
                 records.append(_stored(record, asked[record.subject].key))
                 lasts[record.subject] = record.sequence
-        if any(last < asked[subject].floor for subject, last in lasts.items()):
+        if not more and any(last < asked[subject].floor for subject, last in lasts.items()):
             raise Again("a replica answers that does not hold this client's last record yet")
         self._cuts[_cut_key(room, asked, lasts.values())] = upper
-        return Cut(records, upper)
+        return Cut(records, upper, more)
 
     async def _lasts(self, subjects: list[str], deadline: float) -> tuple[dict[str, dg.Record], int]:
         lasts: dict[str, dg.Record] = {}
         upper: int | None = None
         missing = subjects
         while missing:
-            records, end = await self._batch(names.ROOMS, dg.last_of_each(missing, upper), deadline)
+            ask = dg.last_of_each(missing, upper)
+            records, end = await self._batch(names.ROOMS, ask, deadline, count=len(missing))
             upper = end.upper if upper is None else upper
             lasts.update((record.subject, record) for record in records if record.subject in missing)
             # Large records can fill the answer before the last subject: the rest is asked for as of the same sequence.
             missing = [subject for subject in missing if subject not in lasts] if records and end.pending else []
         return lasts, upper or 0
 
-    async def _up_to(self, last: dg.Record, after: int, deadline: float) -> list[dg.Record]:
-        """Read one author's records beyond *after* up to *last*."""
+    async def _up_to(self, last: dg.Record, after: int, size: int, deadline: float) -> tuple[list[dg.Record], bool]:
+        """Read one author's records beyond *after*, until *size* bytes or up to *last*; tell whether that is all."""
         if after >= last.sequence:
-            return []
+            return [], True
         found: list[dg.Record] = []
         while after + 1 < last.sequence:
-            records, _ = await self._batch(names.ROOMS, dg.all_of(last.subject, after, dg.BATCH_RECORDS), deadline)
+            if size <= 0:
+                return found, False
+            ask = dg.all_of(last.subject, after, dg.BATCH_RECORDS, min(size, dg.BATCH_BYTES))
+            records, _ = await self._batch(names.ROOMS, ask, deadline, after=after)
             if not records:
                 raise Again("a replica answers that does not hold a record which another one does")
+            if any(record.subject != last.subject for record in records):
+                raise WireError("the server answers with records that were not asked for")
             found.extend(record for record in records if record.sequence < last.sequence)
             after = records[-1].sequence
+            size -= sum(len(record.payload) + RECORD_BYTES for record in records)
         found.append(last)
-        return found
+        return found, True
 
-    async def _batch(self, stream: str, ask: bytes, deadline: float) -> tuple[list[dg.Record], dg.End]:
-        """Return a batch, complete: every record names the one before it, and the end the last."""
-        *replies, final = await self._ask(stream, ask, deadline, dg.ends_batch)
+    async def _batch(
+        self, stream: str, ask: bytes, deadline: float, *, after: int | None = None, count: int = dg.BATCH_RECORDS
+    ) -> tuple[list[dg.Record], dg.End]:
+        """Return a batch of up to *count* records, complete: every record names the one before it, the end the last.
+
+        With *after* they have to come in their order, and all beyond that sequence.
+        """
+        # The server counts what it sends, fills the batch with a whole record, and then says that it has ended.
+        most = Most(count + 1, dg.BATCH_BYTES + MAX_MESSAGE_BYTES + (count + 1) * dg.HEADER_BYTES)
+        *replies, final = await self._ask(stream, ask, deadline, dg.ends_batch, most)
         end = dg.parse_end(final.headers)
         if end.status == dg.TOO_MANY:
             raise WireError("the server's answer would hold more than 1,024 subjects")
@@ -221,13 +254,15 @@ class Reader:
         for record in records:
             if record.previous != previous:
                 raise Again("part of an answer was lost")
+            if after is not None and record.sequence <= max(previous, after):
+                raise WireError("the server answers with records that were not asked for")
             previous = record.sequence
         if records and end.last != previous:
             raise Again("the last part of an answer was lost")
         return records, end
 
     async def _single(self, ask: bytes, deadline: float) -> dg.Record | None:
-        (reply,) = await self._ask(names.ROOMS, ask, deadline, None)
+        (reply,) = await self._ask(names.ROOMS, ask, deadline, None, ONE_ANSWER)
         if not dg.ends_batch(reply.headers):
             return dg.parse_record(*reply)
         status = dg.parse_end(reply.headers).status
@@ -235,10 +270,12 @@ class Reader:
             return None
         raise Again(f"a direct get ended with status {status}")
 
-    async def _ask(self, stream: str, ask: bytes, deadline: float, ends: Callable[[bytes], bool] | None) -> list[Reply]:
+    async def _ask(
+        self, stream: str, ask: bytes, deadline: float, ends: Callable[[bytes], bool] | None, most: Most
+    ) -> list[Reply]:
         try:
             return await self._connection.call(
-                names.direct_get(stream), ask, deadline=deadline, quiet_s=QUIET_S, ends=ends
+                names.direct_get(stream), ask, deadline=deadline, quiet_s=QUIET_S, ends=ends, most=most
             )
         except Closed:
             raise
@@ -255,7 +292,7 @@ def _stored(record: dg.Record, author: str) -> Stored:
     return Stored(record.sequence, record.stored, author, record.payload)
 
 
-def _named(prefix: str, records: list[dg.Record]) -> list[Stored]:
+def _named(prefix: str, records: Iterable[dg.Record]) -> list[Stored]:
     """Return the records whose subjects begin with *prefix*, which is what was asked for; the rest names the author."""
     return [_stored(r, r.subject.removeprefix(prefix)) for r in records if r.subject.startswith(prefix)]
 

@@ -13,7 +13,7 @@ from protocols.core.instants import SECOND, Instant
 from protocols.room.room import Room
 from swarm.errors import Unavailable
 from swarm.ledger.fold import Fold
-from swarm.log.port import Log, Wakeups
+from swarm.log.port import Cut, Log, Wakeups
 
 LOOK_EVERY_S = (15.0, 30.0)
 SHORTEST_WAIT_S = 0.25
@@ -84,18 +84,25 @@ class Replica:
                 return
             await self._gather()
             serving = self._asked
-            cut = await self.log.read(self.name, self._keys, self.after, timeout_s=timeout_s)
+            while True:
+                cut = await self.log.read(self.name, self._keys, self.after, timeout_s=timeout_s)
+                if not self._take(cut) or not cut.more:
+                    break
             self._served = serving
-            if cut.upper < self._upper:
-                return
-            self._upper = cut.upper
-            fold = self.fold
-            for record in cut.records:
-                self.after[record.author] = record.sequence
-                if record.sequence > self._first:
-                    fold.add(record)
-            if cut.records:
-                self._announce()
+
+    def _take(self, cut: Cut) -> bool:
+        """Fold what *cut* holds; false if it is older than another that was folded."""
+        if cut.upper < self._upper:
+            return False
+        self._upper = cut.upper
+        fold = self.fold
+        for record in cut.records:
+            self.after[record.author] = record.sequence
+            if record.sequence > self._first:
+                fold.add(record)
+        if cut.records:
+            self._announce()
+        return True
 
     @contextmanager
     def appending(self) -> Iterator[None]:

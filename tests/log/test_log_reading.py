@@ -42,7 +42,7 @@ class Scripted:
         self.answers = list(answers)
         self.asked = []
 
-    async def call(self, subject, payload, *, headers=b"", deadline, quiet_s=None, ends=None):
+    async def call(self, subject, payload, *, headers=b"", deadline, quiet_s=None, ends=None, most=None):
         self.asked.append(json.loads(payload) if subject.startswith("$JS") else (subject, headers, payload))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):

@@ -34,6 +34,7 @@ lint: $(TEST_STAMP)
 	$(BIN)/lint-imports
 
 bench: $(TEST_STAMP)
+	$(BIN)/python bench/start.py
 	$(BIN)/python bench/selection.py
 	$(BIN)/python bench/negotiation.py
 	$(BIN)/python bench/tracker.py

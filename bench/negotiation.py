@@ -27,7 +27,8 @@ from swarm.ledger.fold import Fold
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog
 from swarm.log.port import Stored
-from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.members import agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.outbox import MemoryOutbox

@@ -1,12 +1,11 @@
 """What depends on what: circles of commitments, parties that wait for each other, promises that exclude each other."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
-
-import networkx
+from typing import NamedTuple
 
 from protocols.commitments.programs import Program
 from protocols.commitments.tree import And, Before, By, Condition, LifeCycle, No, Or, Timed, Within, event_of, leaves
+from protocols.core.graphs import components
 
 
 class Trouble(NamedTuple):
@@ -17,22 +16,18 @@ class Trouble(NamedTuple):
     text: str
 
 
-def dependencies(programs: Mapping[str, Program]) -> Any:
-    """Return the directed graph of commitments: an edge to each that a commitment's conditions name."""
-    graph = networkx.DiGraph()
-    graph.add_nodes_from(programs)
-    graph.add_edges_from((name, other) for name, program in programs.items() for other in sorted(program.named))
-    return graph
+def dependencies(programs: Mapping[str, Program]) -> dict[str, list[str]]:
+    """Return the graph of commitments: for each, those that its conditions name."""
+    return {name: sorted(program.named) for name, program in programs.items()}
 
 
 def ranks(programs: Mapping[str, Program]) -> dict[str, int]:
     """Return an order in which each commitment comes after those it names; those of one circle share a rank."""
-    whole = networkx.condensation(dependencies(programs))
+    graph = dependencies(programs)
     rank: dict[str, int] = {}
-    for generation, components in enumerate(networkx.topological_generations(whole.reverse(copy=False))):
-        for component in components:
-            for name in whole.nodes[component]["members"]:
-                rank[name] = generation
+    for part in components(graph):
+        named = {other for name in part for other in graph.get(name, ())}.difference(part)
+        rank |= dict.fromkeys(part, max((rank[other] + 1 for other in named), default=0))
     return rank
 
 
@@ -43,21 +38,15 @@ def find_troubles(programs: Mapping[str, Program], debtors: Mapping[str, str]) -
 
 
 def _circles(programs: Mapping[str, Program]) -> list[Trouble]:
-    graph = dependencies(programs).subgraph(programs)
-    return [
-        Trouble("circle", names, f"{', '.join(names)} wait for each other in a circle")
-        for names in _knots(graph, programs)
-    ]
+    knots = _knots(dependencies(programs), programs)
+    return [Trouble("circle", names, f"{', '.join(names)} wait for each other in a circle") for names in knots]
 
 
-def _knots(graph: Any, order: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the strongly connected parts of more than one node, in the order of declaration."""
-    place = {name: number for number, name in enumerate(order)}
-    knots = [
-        tuple(sorted(part, key=place.__getitem__))
-        for part in networkx.strongly_connected_components(graph)
-        if len(part) > 1
-    ]
+def _knots(graph: Mapping[str, Iterable[str]], among: Mapping[str, Program]) -> list[tuple[str, ...]]:
+    """Return the circles of several nodes in *graph*, *among* these commitments alone, in the order of declaration."""
+    place = {name: number for number, name in enumerate(among)}
+    inner = {name: [other for other in others if other in place] for name, others in graph.items() if name in place}
+    knots = [tuple(sorted(part, key=place.__getitem__)) for part in components(inner) if len(part) > 1]
     return sorted(knots, key=lambda names: place[names[0]])
 
 
@@ -84,15 +73,13 @@ def _deadlocks(programs: Mapping[str, Program], debtors: Mapping[str, str]) -> l
         if not more:
             break
         binding |= more
-    graph = networkx.DiGraph()
-    for name, program in programs.items():
-        if name not in binding:
-            events = set() if program.if_ is None else _wanted(program.if_)
-            events |= _clock_events(program.then)
-            graph.add_edges_from((name, other) for event in events for other in promised.get(event, ()))
-    stuck = graph.subgraph([name for name in programs if name not in binding])
+    stuck = {name: program for name, program in programs.items() if name not in binding}
+    graph: dict[str, list[str]] = {}
+    for name, program in stuck.items():
+        events = (set() if program.if_ is None else _wanted(program.if_)) | _clock_events(program.then)
+        graph[name] = [other for event in events for other in promised.get(event, ())]
     found: list[Trouble] = []
-    for names in _knots(stuck, programs):
+    for names in _knots(graph, stuck):
         waiting = list(dict.fromkeys(debtors[name] for name in names))
         if len(waiting) > 1:
             text = f"{' and '.join(waiting)} wait for each other ({', '.join(names)}): none has to act first"

@@ -9,12 +9,10 @@ Whether a claim is true nobody here decides. What is counted is from how many mo
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import networkx
 
 from protocols.core.event import Event
 from protocols.core.findings import Finding
+from protocols.core.graphs import components
 from protocols.messages.accord import Settle
 from protocols.messages.claims import ID, Claim, Source, claim_id
 from protocols.messages.concord import Improve, Ratify
@@ -176,36 +174,25 @@ class Evidence:
     def _in_circles(self, author: str, claims: Sequence[Claim]) -> set[int]:
         """Return the places of those of *claims*, stated in one answer, that rest on themselves."""
         places = {claim.id: place for place, claim in enumerate(claims) if claim.id is not None}
-        inner = [
-            (place, places[own])
-            for place, claim in enumerate(claims)
-            for reference in claim.origin or ()
-            if self._is_of_a_claim(reference, claim) and (own := reference.removeprefix(f"{author}:")) in places
-        ]
-        if not inner:
-            return set()
-        graph = networkx.DiGraph(inner)
-        circles = [part for part in networkx.strongly_connected_components(graph) if len(part) > 1]
-        return set().union(*circles, networkx.nodes_with_selfloops(graph))
+        inner: dict[int, list[int]] = {}
+        for place, claim in enumerate(claims):
+            for reference in claim.origin or ():
+                own = reference.removeprefix(f"{author}:")
+                if self._is_of_a_claim(reference, claim) and own in places:
+                    inner.setdefault(place, []).append(places[own])
+        circles = (part for part in components(inner) if len(part) > 1 or part[0] in inner.get(part[0], ()))
+        return {place for part in circles for place in part}
 
     # -- the graph ------------------------------------------------------------------------------------------------
 
-    def graph(self) -> Any:
-        """Return the directed graph of claims (by id), an edge to each claim that one rests on; it has no circle."""
-        graph = networkx.DiGraph()
-        graph.add_nodes_from(self.claims)
-        graph.add_edges_from((claim.id, other) for claim in self.claims.values() for other in claim.rests_on)
-        return graph
-
     def roots(self) -> dict[str, Roots]:
-        """Return the roots of every claim."""
+        """Return the roots of every claim, those of what it rests on included; what rests on what has no circle."""
         found: dict[str, Roots] = {}
-        graph = self.graph()
-        for identifier in networkx.topological_sort(graph.reverse(copy=False)):
+        for (identifier,) in components({claim.id: claim.rests_on for claim in self.claims.values()}):
             claim = self.claims[identifier]
             observed = frozenset({claim.by} if claim.source == "observed" else ())
             own = Roots(observed, frozenset(claim.heard_from))
-            found[identifier] = Roots.of_all([own, *(found[other] for other in graph[identifier])])
+            found[identifier] = Roots.of_all([own, *(found[other] for other in dict.fromkeys(claim.rests_on))])
         return found
 
 

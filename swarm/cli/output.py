@@ -2,9 +2,10 @@
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def print_json(plain: Any) -> None:
@@ -14,6 +15,8 @@ def print_json(plain: Any) -> None:
     sys.stdout.flush()
 
 
-def console(*, stderr: bool = False) -> Console:
+def console(*, stderr: bool = False) -> "Console":
     """Return a console that colours only a terminal and never interprets what it prints."""
+    from rich.console import Console
+
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)

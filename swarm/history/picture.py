@@ -1,9 +1,10 @@
 """The picture of what depends on what, before anyone draws it: nodes, edges, columns, and how a state looks."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-import networkx
+from protocols.core.graphs import components
 
 REMEDY, STATE, EVENT, EXCLUDES = "remedy", "state", "event", "excludes"
 TROUBLES: Final = ("deadlock", "conflict", "circle")
@@ -79,22 +80,25 @@ class Picture:
 
     def layers(self) -> list[list[Node]]:
         """Return the nodes in columns, each after what it waits for; those of one circle share a column."""
-        graph = networkx.DiGraph()
-        graph.add_nodes_from(node.key for node in self.nodes)
-        graph.add_edges_from((edge.tail, edge.head) for edge in self.edges if edge.kind != EXCLUDES)
-        whole = networkx.condensation(graph)
+        before: dict[str, list[str]] = {node.key: [] for node in self.nodes}
+        for edge in self.edges:
+            if edge.kind != EXCLUDES and edge.tail not in before[edge.head]:
+                before[edge.head].append(edge.tail)
+        depth: dict[str, int] = {}
+        for part in components(before):
+            waited_for = {tail for key in part for tail in before[key]}.difference(part)
+            depth |= dict.fromkeys(part, max((depth[tail] + 1 for tail in waited_for), default=0))
         by_key = {node.key: node for node in self.nodes}
         rank = {node.key: place for place, node in enumerate(self.nodes)}
         columns: list[list[Node]] = []
-        for generation in networkx.topological_generations(whole):
-            keys = [key for part in generation for key in whole.nodes[part]["members"]]
-            column = sorted(keys, key=lambda key: (_middle(graph, key, rank), rank[key]))
+        for level in range(max(depth.values(), default=-1) + 1):
+            keys = [key for key in before if depth[key] == level]
+            column = sorted(keys, key=lambda key: (_middle(before[key], rank, rank[key]), rank[key]))
             rank.update({key: place for place, key in enumerate(column)})
             columns.append([by_key[key] for key in column])
         return columns
 
 
-def _middle(graph: Any, key: str, rank: dict[str, int]) -> float:
-    """Return the middle of the places of what *key* waits for, so that few lines cross."""
-    places = [rank[tail] for tail in graph.predecessors(key)]
-    return sum(places) / len(places) if places else rank[key]
+def _middle(tails: Sequence[str], rank: Mapping[str, int], own: int) -> float:
+    """Return the middle of the places of *tails*, which a node waits for, so that few lines cross; else its *own*."""
+    return sum(rank[tail] for tail in tails) / len(tails) if tails else own

@@ -28,7 +28,8 @@ from swarm.ledger.status import status_of
 from swarm.log.port import Log, Stored
 from swarm.peers.hooks import Hooks
 from swarm.peers.rooms import Gate, Rooms, Stopping
-from swarm.scenario.members import Accepts, AgentFile, agent_config, make_agent, read_agent
+from swarm.scenario.members import Accepts, AgentFile, agent_config, read_agent
+from swarm.scenario.minds import make_agent
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.seat.speaker import Speaker

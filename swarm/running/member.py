@@ -23,7 +23,7 @@ from swarm.errors import BadInput, SwarmError
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.tls import trusted
 from swarm.running.processes import EXIT_BAD_INPUT, EXIT_CLOCK, EXIT_OK, EXIT_SECOND, EXIT_STOPPED
-from swarm.scenario.members import make_agent
+from swarm.scenario.minds import make_agent
 from swarm.seat.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.seat.replica import Replica
 from swarm.seat.seat import ClockApart, Seat

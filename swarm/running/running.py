@@ -32,7 +32,8 @@ from swarm.log.tls import trusted
 from swarm.people.approving import people_for
 from swarm.running.kept import Kept
 from swarm.running.processes import Processes
-from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.members import agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import Scenario, read_scenario
 from swarm.seat.opening import kept_opening, publish_opening, sign_opening
 from swarm.seat.outbox import MemoryOutbox

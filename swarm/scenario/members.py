@@ -1,7 +1,7 @@
 """Members as files describe them: who sits there, and with which mind.
 
-One model for each kind of ``agent``; `make_agent` turns its private part into the mind itself, in the member's own
-process. A new kind of mind is a model here, an entry in ``_KINDS``, and its class in `agents`.
+One model for each kind of ``agent``; `swarm.scenario.minds.make_agent` turns its private part into the mind itself, in
+the member's own process. A new kind of mind is a model here, an entry in ``_KINDS`` of both, and its class in `agents`.
 """
 
 import os
@@ -11,22 +11,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from agents.agent import Agent
-from agents.external import Exec, ExternalMind
-from agents.human.mind import Human
-from agents.llm.completions import CannotAsk
-from agents.llm.mind import Llm, LlmMind
+from agents.external import Exec
+from agents.llm.mind import Llm
 from agents.script import Script
-from agents.scripted import Scripted
-from agents.utility import Utility, UtilityMind
+from agents.utility import Utility
 from protocols.core.message import Key, Message, Name, Text
-from swarm.errors import BadInput
 from swarm.files.document import Document, load, validate
-from swarm.people.approving import approver_at, terminal_at
 from swarm.scenario.hooks import On
-from swarm.scenario.loading import instantiate
 from swarm.seat.mandate import Mandate
-from swarm.seat.mandated import Mandated
 
 _CLASS = r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"
 
@@ -159,46 +151,3 @@ def agent_config(member: Any) -> dict[str, Any]:
     """Return a member's private part as JSON, for its own process."""
     config: dict[str, Any] = member.model_dump(mode="json", by_alias=True, exclude_none=True)
     return config
-
-
-def make_agent(config: Mapping[str, Any]) -> Agent:
-    """Return the mind that *config* (see `agent_config`) describes, under its mandate if it has one.
-
-    Where people are asked is its part ``person`` (see `swarm.people.approving.people_for`). Raises `BadInput` if its
-    class cannot be had, its command cannot be run, or its model cannot be asked.
-    """
-    mind, mandate = _make_mind(config), config.get("mandate")
-    if mandate is None:
-        return mind
-    return Mandated(mind, Mandate.model_validate(mandate), approver_at(config.get("person")))
-
-
-def _make_mind(config: Mapping[str, Any]) -> Agent:
-    kind = _kind(dict(config))
-    beside = ("name", "role", "key", "agent", "mandate", "person")
-    private = {key: value for key, value in config.items() if key not in beside}
-    if kind == "ScriptedMember":
-        return Scripted(Script.model_validate(private))
-    if kind == "UtilityMember":
-        return UtilityMind(Utility.model_validate(private))
-    if kind == "ExecMember":
-        return _external(Exec.model_validate(private), str(config["name"]))
-    if kind == "LlmMember":
-        return _language_model(Llm.model_validate(private), str(config["name"]))
-    if kind == "HumanMember":
-        return Human(terminal_at(config.get("person")))
-    return instantiate(str(config["agent"]), private.get("args", {}), private.get("folder"))
-
-
-def _language_model(config: Llm, name: str) -> LlmMind:
-    try:
-        return LlmMind(config)
-    except CannotAsk as error:
-        raise BadInput(f"agent llm of {name}: {error}") from None
-
-
-def _external(config: Exec, name: str) -> ExternalMind:
-    problem = config.problem()
-    if problem is not None:
-        raise BadInput(f"agent exec of {name}: {problem[0]}: {problem[1]}")
-    return ExternalMind(config, name)

@@ -11,7 +11,8 @@ from agents.agent import Agent
 from protocols.messages.room import SHORTEST_STEP_S
 from swarm.errors import BadInput
 from swarm.peers.standing import read_agent_file
-from swarm.scenario.members import AgentFile, agent_config, make_agent
+from swarm.scenario.members import AgentFile, agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import Scenario, read_scenario
 from swarm.seat.mandated import Mandated
 from swarm.trial.fitting import Unsuitable, mandate_notes, unfit

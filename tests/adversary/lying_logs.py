@@ -22,7 +22,8 @@ from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.log.port import Cut, RolledBack, Stored
-from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.members import agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.outbox import MemoryOutbox

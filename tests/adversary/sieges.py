@@ -5,7 +5,8 @@ from typing import Any
 from hand_made import Siege
 from lying_logs import scenario
 
-from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.members import agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 
 AUTHOR_CAP = 300

@@ -12,7 +12,8 @@ from swarm.auditing.auditing import AuditResult, audit
 from swarm.clock import utc_now
 from swarm.ledger.file import write_ledger
 from swarm.log.jetstream import JetStreamLog
-from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.members import agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.outbox import MemoryOutbox

@@ -21,7 +21,8 @@ from protocols.duties.duties import Duty
 from swarm.errors import SwarmError
 from swarm.ledger.file import write_ledger
 from swarm.log.memory import MemoryLog, MemoryStore
-from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.members import agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.outbox import MemoryOutbox, Outbox

@@ -8,7 +8,8 @@ import pytest
 
 from swarm.errors import BadInput
 from swarm.files.document import read_document
-from swarm.scenario.members import agent_config, make_agent, read_agent
+from swarm.scenario.members import agent_config, read_agent
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.mandate import Bounds, Mandate, Most, PromiseBounds, ReserveBounds, ScoreBounds
 from swarm.seat.mandated import Mandated

@@ -14,7 +14,8 @@ import strange_agents
 
 from swarm.clock import utc_now
 from swarm.log.memory import MemoryLog
-from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.members import agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.replica import Replica

@@ -7,7 +7,8 @@ from protocols.core.instants import DAY, HOUR, SECOND, Instant, show_instant
 from protocols.messages.commitments import ConfirmReport, ReportEvent
 from swarm.clock import utc_now
 from swarm.log.memory import MemoryLog, MemoryStore
-from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.members import agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.outbox import MemoryOutbox

@@ -11,7 +11,8 @@ import pytest
 from swarm.auditing.auditing import audit
 from swarm.broker.server import Broker
 from swarm.peers.single import Peer, open_room
-from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.members import agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.signed.identity import Identity
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from swarm.errors import BadInput
-from swarm.scenario.members import agent_config, make_agent
+from swarm.scenario.members import agent_config
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 
 GOOD = """\

@@ -26,7 +26,8 @@ from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.peers.inviting import invite
 from swarm.peers.rooms import Rooms
 from swarm.peers.standing import StandingPeer, read_agent_file
-from swarm.scenario.members import agent_config, make_agent, read_agent
+from swarm.scenario.members import agent_config, read_agent
+from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening
 from swarm.signed.identity import Identity

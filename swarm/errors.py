@@ -10,6 +10,7 @@
         ├── WrongLast       somebody wrote on that subject since (compare-and-set failed)
         ├── LogFull         the store or the author's cap is full
         ├── TooLarge        the message is over the server's or the stream's limit
+        ├── Unsaid          signed, and refused: nothing else may be signed in its place
         ├── Denied          the server refuses this key that subject
         └── Untrusted       the server has no certificate that we trust, or no TLS
 
@@ -58,6 +59,13 @@ class LogFull(WireError):
 
 class TooLarge(WireError):
     """The message is larger than the server or the stream allows."""
+
+
+class Unsaid(WireError):
+    """The log refuses what a key has signed for it, and may have kept it all the same.
+
+    Nothing else is signed under that entry's number: two entries with one number would be proof against their author.
+    """
 
 
 class Denied(WireError):

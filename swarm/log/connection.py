@@ -19,6 +19,7 @@ import random
 import re
 import secrets
 import ssl
+import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable, Coroutine, Iterable
@@ -335,6 +336,12 @@ class Connection:
         """What the server says of itself: its version, limits, and what it asks of clients."""
         return dict(self._client._server_info)
 
+    @property
+    def most_message_bytes(self) -> int:
+        """What the server takes at most in one message, headers included, as it announced last."""
+        most = self._client.max_payload
+        return most if isinstance(most, int) else sys.maxsize
+
     def _sign(self, nonce: str) -> bytes:
         if self._identity is None:
             raise nats.errors.Error("nats: the server wants a key, and there is none")
@@ -431,8 +438,8 @@ class Connection:
         """
         size = len(headers) + len(payload)
         await self.ready(deadline)
-        largest = self._client.max_payload
-        if isinstance(largest, int) and size > largest:
+        largest = self.most_message_bytes
+        if size > largest:
             raise TooLarge(f"{size:,} bytes with headers; this server takes {largest:,}")
         self._count += 1
         token = b"%x" % self._count

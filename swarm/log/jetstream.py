@@ -28,10 +28,12 @@ from swarm.log.port import MAX_AUTHORS, Cut, Log, Stored, Wakeups, check_size
 from swarm.log.reader import Again, Author, Reader, Recent, until
 from swarm.log.signal import Signal
 from swarm.signed.identity import Identity
-from swarm.signed.sizes import MAX_INVITATION_BYTES
+from swarm.signed.sizes import MAX_INVITATION_BYTES, MAX_PAYLOAD_BYTES
 
 SUBJECTS_REMEMBERED = 65536
 FOLLOW_SECONDS = 5.0
+LAST_SEQUENCE = 2**64 - 1
+"""The greatest that a stream can reach, and so the one with most digits."""
 
 # JetStream's own error codes.
 _WRONG_LAST = {10071, 10164}
@@ -85,13 +87,16 @@ class JetStreamLog(Log):
 
     # Writing
 
+    @property
+    def most_payload_bytes(self) -> int:  # noqa: D102
+        return min(MAX_PAYLOAD_BYTES, self._connection.most_message_bytes - len(_expecting(LAST_SEQUENCE)))
+
     async def append(  # noqa: D102
         self, room: str, author: str, payload: bytes, *, expected_last: int, timeout_s: float = 5.0
     ) -> int:
         subject = names.room_subject(room, author)
         check_size(payload)
-        headers = b"NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: %d\r\n\r\n" % expected_last
-        sequence = await self._publish(subject, payload, headers, timeout_s)
+        sequence = await self._publish(subject, payload, _expecting(expected_last), timeout_s)
         self._acknowledged[subject] = sequence
         return sequence
 
@@ -196,6 +201,11 @@ class JetStreamLog(Log):
 
     async def close(self) -> None:  # noqa: D102
         await self._connection.close()
+
+
+def _expecting(last: int) -> bytes:
+    """Return the headers with which a record is stored only behind the author's sequence *last*."""
+    return b"NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: %d\r\n\r\n" % last
 
 
 def _loop_time() -> float:

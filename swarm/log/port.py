@@ -83,6 +83,11 @@ class Wakeups(ABC):
 class Log(ABC):
     """A client of the log. One may be shared by all members of a process that it lets write for them."""
 
+    @property
+    def most_payload_bytes(self) -> int:
+        """The largest payload that this log takes, as far as it has announced: asked before anything is signed."""
+        return MAX_PAYLOAD_BYTES
+
     @abstractmethod
     async def append(
         self, room: str, author: str, payload: bytes, *, expected_last: int, timeout_s: float = 5.0
@@ -92,7 +97,8 @@ class Log(ABC):
         *expected_last* is the sequence of the author's last record in this room, 0 for none; the record is stored only
         if that still holds. `Unavailable` leaves open whether it was stored: the same call again, or `last`, tells.
 
-        Raises `WrongLast`, `LogFull`, `TooLarge` (found before anything is sent), `Denied`, `Unavailable`.
+        Raises `WrongLast`, `LogFull`, `TooLarge`, `Denied`, `Unavailable`. No refusal is proof that *payload* is
+        nowhere: a log may keep what it says it refused.
         """
 
     @abstractmethod

@@ -81,6 +81,11 @@ class Gate(Outbox):
         self._behind = behind
         self.shut = False
 
+    @property
+    def place(self) -> str:
+        """Where it is kept."""
+        return self._behind.place
+
     def keep(self, payload: bytes) -> None:
         """Keep *payload* before it is published; raise `Stopping` once shut."""
         if self.shut:

@@ -6,13 +6,23 @@ different entries with one number.
 
 import os
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from pathlib import Path
 
 from swarm.errors import SwarmError
 
 
+class DamagedOutbox(SwarmError):
+    """What an outbox holds is no entry, and nothing shows that it was said: going on could sign its number again."""
+
+
 class Outbox(ABC):
     """Keeps the last signed payload of one member in one room."""
+
+    @property
+    def place(self) -> str:
+        """Where it is kept, in words that a person can use."""
+        return "memory"
 
     @abstractmethod
     def keep(self, payload: bytes) -> None:
@@ -42,6 +52,10 @@ class FileOutbox(Outbox):
     def __init__(self, path: Path) -> None:
         self._path = path
 
+    @property
+    def place(self) -> str:  # noqa: D102
+        return str(self._path)
+
     def keep(self, payload: bytes) -> None:  # noqa: D102
         new = self._path.with_name(self._path.name + ".new")
         try:
@@ -51,6 +65,7 @@ class FileOutbox(Outbox):
                 file.flush()
                 os.fsync(file.fileno())
             new.replace(self._path)
+            _sync(self._path.parent)
         except OSError as error:
             raise SwarmError(f"{self._path}: what is to be said cannot be kept: {error.strerror}") from None
 
@@ -61,3 +76,14 @@ class FileOutbox(Outbox):
             return None
         except OSError as error:
             raise SwarmError(f"{self._path}: what was kept cannot be read: {error.strerror}") from None
+
+
+def _sync(folder: Path) -> None:
+    """Make it last that a file in *folder* was replaced; not every system lets a folder be synced."""
+    with suppress(PermissionError, IsADirectoryError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):
+                os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -4,29 +4,41 @@ A member has one entry in flight. Publishing expects the author's own last seque
 subject). After a refusal or a doubt the log decides: the own bytes are said; an entry under the own key that was not
 kept here means a second process with this key, and this one stops; anything else is noise, whose sequence is expected
 next. Two processes that never meet at one number are noticed too: by an answer to a step that this one did not give.
+
+What is signed is said or nothing is: a log that refuses may have kept the bytes all the same, and other words under
+their number would be proof of equivocation against this member. So what the log would take is asked before a number is
+used; after that the same bytes are said again, and if they are refused again this speaker says nothing more.
 """
 
 import asyncio
+import logging
 import random
+import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from math import inf
 from time import monotonic
 from typing import Any
 
 from protocols.core.instants import SECOND, Duration, Instant
-from swarm.errors import BadEntry, SwarmError, TooLarge, Unavailable, WrongLast
+from swarm.errors import BadEntry, SwarmError, Unavailable, Unsaid, WireError, WrongLast
 from swarm.log.port import RolledBack, Stored
-from swarm.seat.outbox import Outbox
+from swarm.seat.outbox import DamagedOutbox, Outbox
 from swarm.seat.replica import Replica
 from swarm.signed.entry import Entry, is_signed, parse_entry, sign_entry
 from swarm.signed.identity import Identity
+
+_log = logging.getLogger(__name__)
+
+_PLACE = re.compile(rb'"n":([1-9][0-9]{0,9}),"prev":(?:"([0-9a-f]{64})"|null)')
+"""Where an entry says its number and its predecessor."""
 
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.05, 2.0
 STEP: Duration = SECOND
 """By how much a clock must differ from the time that has passed to have been set, or stopped with its machine."""
 LAG_S = 10.0
 """How long a server may lag behind what this key has said before it is taken to have forgotten that."""
+REFUSALS = 2
+"""How often the log may refuse one entry before its author stops."""
 BELIEVED_S = 30.0
 """How long a clock of the log's that is beyond the room's skew is gone by."""
 
@@ -55,6 +67,9 @@ class Speaker:
         """How many entries of this key were said before this speaker, or by it."""
         self._looked = clock(), monotonic()
         self._doubted_s = inf
+        self._speaking = asyncio.Lock()
+        self._unsettled: Entry | None = None
+        """What was signed and has not been seen on the log: nothing else is signed before it is."""
 
     @property
     def said(self) -> Sequence[str]:
@@ -77,21 +92,57 @@ class Speaker:
     async def recover(self) -> None:
         """Send again what was kept and has not come back: the same bytes, so that nothing is said twice.
 
-        What was kept for another room, or is behind the log, is of no more use. Raises as `say` does, and `RolledBack`
-        where the log holds less of this key's than was signed: going on would sign other entries with the same numbers.
+        What was kept for another room, or is behind the log, is of no more use. Raises as `say` does, `RolledBack`
+        where the log holds less of this key's than was signed: going on would sign other entries with the same numbers;
+        and `DamagedOutbox` where what is kept is no entry and the log does not show that it was said.
         """
-        kept = self._outbox.kept()
-        if kept is None:
-            return
-        entry = parse_entry(kept)
-        if entry.room == self._replica.name and entry.author == self.identity.public:
-            await self._caught_up(entry)
+        async with self._speaking:
+            await self._recover()
+
+    async def _recover(self) -> None:
+        entry = self._kept()
+        if entry is not None and entry.room == self._replica.name and entry.author == self.identity.public:
+            await self._take_up(entry)
+
+    async def _take_up(self, entry: Entry) -> None:
+        """Say *entry*, signed before, unless it was said or the log has gone past its number."""
+        await self._caught_up(entry)
         if entry.id in self.said[entry.n - 1 : entry.n]:
             self._known = max(self._known, entry.n)
-        follows = entry.n == len(self.said) + 1 and entry.prev == (self.said[-1] if self.said else None)
-        if follows and entry.room == self._replica.name and entry.author == self.identity.public:
-            with suppress(TooLarge):  # Then it was refused before, and something else will be said.
-                await self._publish(entry)
+        if entry.n == len(self.said) + 1:
+            if entry.prev != (self.said[-1] if self.said else None):
+                raise self._second()
+            await self._publish(entry)
+        self._unsettled = None
+
+    def _kept(self) -> Entry | None:
+        """Return what the outbox holds, None where that is nothing or damaged beyond use though it was said."""
+        kept = self._outbox.kept()
+        if kept is None:
+            return None
+        try:
+            entry = parse_entry(kept)
+            if not is_signed(entry):
+                raise BadEntry("bad_signature", "the signature is not over these bytes")
+            return entry
+        except BadEntry as error:
+            if self._was_said(kept):
+                _log.warning("%s: damaged (%s); the log holds what it kept", self._outbox.place, error)
+                return None
+            raise DamagedOutbox(
+                f"{self._outbox.place}: what was signed last for {self._replica.name} is kept here and cannot be read "
+                f"({error}). It may still be on its way, and signing its number again would be proof against this key. "
+                "Put the file back from a copy. Or make sure that it was said: the log holds "
+                f"{len(self.said)} entries of this key; if its last one is what was said last, remove the file"
+            ) from None
+
+    def _was_said(self, damaged: bytes) -> bool:
+        """Tell whether the log holds an entry with the number of *damaged*: its predecessor's id gives that away."""
+        found = _PLACE.findall(damaged)
+        if not found:
+            return False
+        n, prev = int(found[-1][0]), found[-1][1].decode() or None
+        return 1 <= n <= len(self.said) and prev == (self.said[n - 2] if n > 1 else None)
 
     async def _caught_up(self, kept: Entry) -> None:
         """Wait a moment for what was signed before *kept*: the server that answered may lag; raise `RolledBack`."""
@@ -120,10 +171,16 @@ class Speaker:
     async def say(self, body: dict[str, Any], cost: dict[str, Any] | None = None) -> Entry:
         """Say *body* and return its entry once it has come back on the log.
 
-        Raises ``ValueError`` or `TooLarge`, and has said nothing, if *body* has no canonical form or is more than the
-        log takes; `SecondProcess`; another `WireError` when the log refuses it, or could not be reached for as long as
-        this speaker's patience: the entry is kept and may still be said.
+        Raises ``ValueError`` or `TooLarge`, and has signed nothing, if *body* has no canonical form or is more than the
+        log takes; `SecondProcess`; `Unsaid` when the log refuses the entry, another `WireError` when it could not be
+        reached for as long as this speaker's patience. What was signed is then kept, and is what is said next.
         """
+        async with self._speaking:
+            if self._unsettled is not None:
+                await self._take_up(self._unsettled)
+            return await self._say(body, cost)
+
+    async def _say(self, body: dict[str, Any], cost: dict[str, Any] | None) -> Entry:
         self.alone()
         chain = self._replica.fold.chain
         entry = sign_entry(
@@ -135,6 +192,7 @@ class Speaker:
             sent=self._clock(),
             body=body,
             cost=cost,
+            most_bytes=self._replica.log.most_payload_bytes,
         )
         self._outbox.keep(entry.payload)
         await self._publish(entry)
@@ -152,6 +210,9 @@ class Speaker:
         key = self.identity.public
         backoff = FIRST_BACKOFF_S
         expected = self._replica.after.get(key, 0)
+        refusals = 0
+        failure: WireError
+        self._unsettled = entry
         while True:
             try:
                 with self._replica.appending():
@@ -163,15 +224,22 @@ class Speaker:
             except Unavailable as error:
                 failure, pause = error, backoff * random.uniform(0.5, 1.5)
                 backoff = min(2 * backoff, LONGEST_BACKOFF_S)
+            except RolledBack:
+                raise
+            except WireError as error:
+                failure, pause, refusals = _unsaid(entry, error), FIRST_BACKOFF_S, refusals + 1
             if asyncio.get_running_loop().time() > give_up:
                 raise failure
             last = await self._settle(entry, give_up)
             if last is None:
                 break
+            if refusals == REFUSALS:
+                raise failure
             expected = last
             await asyncio.sleep(pause)
         acknowledged = self._clock()
         await self._read_back(entry, give_up)
+        self._unsettled = None
         self._known = max(self._known, entry.n)
         self._compare_clocks(entry, acknowledged)
 
@@ -239,3 +307,10 @@ class Speaker:
         self.now()
         self.behind = min(0, record.stored - entry.sent) or max(0, record.stored - acknowledged)
         self._doubted_s = monotonic() + BELIEVED_S if self.is_disputed(entry) else inf
+
+
+def _unsaid(entry: Entry, refused: WireError) -> Unsaid:
+    return Unsaid(
+        f"{refused}; entry {entry.n} of {entry.author} in {entry.room} is signed and may be there all the same, "
+        "so nothing else is signed in its place: it is said again at the next start"
+    )

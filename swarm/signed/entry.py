@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from protocols.core.canonical import DEEPEST, LARGEST_INTEGER, canonical, canonical_of_exact
 from protocols.core.instants import Instant, format_instant, parse_wire_instant
-from swarm.errors import BadEntry
+from swarm.errors import BadEntry, TooLarge
 from swarm.signed import base64url
 from swarm.signed.identity import Identity, verify
 from swarm.signed.sizes import MAX_PAYLOAD_BYTES
@@ -87,8 +87,13 @@ def sign_entry(
     sent: Instant,
     body: dict[str, Any],
     cost: dict[str, Any] | None = None,
+    most_bytes: int = MAX_PAYLOAD_BYTES,
 ) -> Entry:
-    """Return the entry that *identity* says; raises ``ValueError`` if *body* has no canonical form."""
+    """Return the entry that *identity* says.
+
+    Raises ``ValueError`` if *body* has no canonical form, and `TooLarge` if the payload would have more than
+    *most_bytes*; nothing is signed then, since a signature can be held against its author wherever it went.
+    """
     plain: dict[str, Any] = {
         "author": identity.public,
         "body": body,
@@ -104,10 +109,11 @@ def sign_entry(
             raise ValueError(f"cost: {_COST_FORM}")
         plain["cost"] = cost
     unsigned = canonical(plain)
+    most, size = min(most_bytes, MAX_PAYLOAD_BYTES), len(unsigned) + len(b',"sig":""') + _SIG_LENGTH
+    if size > most:
+        raise TooLarge(f"the entry has {size} bytes; at most {most} can be said at once")
     signature = base64url.encode(identity.sign(DOMAIN, unsigned)).encode()
     payload = unsigned[: -len(b',"v":1}')] + b',"sig":"' + signature + _SUFFIX
-    if len(payload) > MAX_PAYLOAD_BYTES:
-        raise ValueError(f"the entry has {len(payload)} bytes; at most {MAX_PAYLOAD_BYTES} can be said at once")
     identifier = sha256(payload).hexdigest()
     return Entry(room, identity.public, n, prev, seen[0], seen[1], sent, body, cost, identifier, payload)
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from protocols.core.canonical import LARGEST_INTEGER, canonical
-from swarm.errors import BadEntry
+from swarm.errors import BadEntry, TooLarge
 from swarm.signed.entry import is_signed, parse_entry, sign_entry
 from swarm.signed.identity import Identity
 from swarm.signed.sizes import MAX_PAYLOAD_BYTES
@@ -167,8 +167,12 @@ def test_any_value_in_any_field_raises_only_our_error(data):
 def test_an_entry_too_large_or_out_of_form_is_not_signed():
     """What no reader would take is refused before it is said."""
     fields = {"room": "r", "n": 1, "prev": None, "seen": (0, "0" * 64), "sent": NOON}
-    with pytest.raises(ValueError, match="at most"):
+    with pytest.raises(TooLarge, match="at most"):
         sign_entry(ANN, **fields, body={"kind": "x", "text": "a" * MAX_PAYLOAD_BYTES})
+    said = sign_entry(ANN, **fields, body={"kind": "x"})
+    assert sign_entry(ANN, **fields, body={"kind": "x"}, most_bytes=len(said.payload)) == said
+    with pytest.raises(TooLarge, match="at most"):
+        sign_entry(ANN, **fields, body={"kind": "x"}, most_bytes=len(said.payload) - 1)
     with pytest.raises(ValueError, match="float"):
         sign_entry(ANN, **fields, body={"kind": "x", "score": 0.8})
     for cost in ({"seconds": "fast"}, {"calls": True}, {"price": "1"}, {"model": "m" * 201}):

@@ -16,11 +16,12 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from lark import Lark, Token, Transformer, v_args
+from lark import Lark, Token, Transformer, Tree, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
 from protocols.commitments.tree import (
     NUMBER,
+    RESERVED,
     After,
     And,
     AtLeast,
@@ -45,9 +46,12 @@ __all__ = ["AGREED", "DEEPEST", "RESERVED", "Condition", "ConditionError", "pars
 
 DEEPEST = 16
 """How deep parentheses may nest."""
+MOST_CLOCKS = 2
+"""How deep ``within … of (…)`` may nest."""
+MOST_PARTS = 1_000
+"""Leaves and windows of a condition, each window after parentheses counted for every part of them."""
 MOST_COUNTED = 1_000_000
 """The largest N of ``at least N``."""
-RESERVED = frozenset({"and", "or", "no", "at", "least", "by", "before", "after", "within", "of", "totalling"})
 AGREED = "agreed"
 """The built-in event: the room agreed, or without a concord, everyone joined."""
 
@@ -61,13 +65,16 @@ class ConditionError(ValueError):
         super().__init__(message + where)
 
 
+_Parsed = Tree[Token]
+
+
 def _pointed(text: str, position: int) -> str:
     before = text[max(0, position - 30) : position]
     after = text[position : position + 30]
     return "".join(f"{before}▸{after}".split("\n")) if after else f"{before}▸ the end"
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def parse(text: str) -> Condition:
     """Read *text* as a condition; raise `ConditionError` pointing at the character that is wrong."""
     _refuse_deep(text)
@@ -75,6 +82,7 @@ def parse(text: str) -> Condition:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
         raise _explained(error, text) from None
+    _refuse_large(tree, text)
     try:
         condition: Condition = _Tree(text).transform(tree)
     except VisitError as error:
@@ -91,6 +99,38 @@ def _refuse_deep(text: str) -> None:
         depth += {"(": 1, ")": -1}.get(match[0], 0)
         if depth > DEEPEST:
             raise ConditionError(f"parentheses nest deeper than {DEEPEST}", match.start(), text)
+
+
+def _refuse_large(tree: _Parsed, text: str) -> None:
+    """Count what *tree* becomes once its windows are written out, without writing them out."""
+    written = _size(tree, text, 0)[1]
+    if written > MOST_PARTS:
+        message = f"written out, the condition has {written:,} leaves and windows; at most {MOST_PARTS:,} are read"
+        raise ConditionError(message, 0, text)
+
+
+def _size(tree: _Parsed, text: str, clocks: int) -> tuple[int, int]:
+    """Return to how many leaves a window after *tree* applies, and the leaves and windows in all.
+
+    *clocks* is how many ``within … of (…)`` are around it.
+    """
+    parts = [part for part in tree.children if isinstance(part, Tree)]
+    match tree.data:
+        case "either" | "both" | "group":
+            sizes = [_size(part, text, clocks) for part in parts]
+            return sum(size[0] for size in sizes), sum(size[1] for size in sizes)
+        case "part":
+            bound, written = _size(parts[0], text, clocks)
+            return bound, written + bound * sum(_size(window, text, clocks)[1] for window in parts[1:])
+        case "within" if parts[0].data == "group":
+            if clocks == MOST_CLOCKS:
+                start = getattr(tree.children[0], "start_pos", None) or 0
+                raise ConditionError(f"within … of (…) nests deeper than {MOST_CLOCKS}", start, text)
+            return 1, 1 + _size(parts[0], text, clocks + 1)[1]
+        case "within":
+            return 1, 2
+        case _:
+            return 1, 1
 
 
 def _refuse_unbounded(condition: Condition, text: str) -> None:
@@ -119,7 +159,6 @@ _WORDS = {
     "OP": "= != < <= > >=",
     "VALUE": "a value",
     "QUOTED": "quoted text",
-    "REFERENCE": "the id of a commitment",
     "INSTANCE": "[instance]",
     "INSTANT": "a time such as 2026-01-31T17:00:00Z",
     "DURATION": "a duration such as 5 days",
@@ -180,9 +219,16 @@ class _Tree(Transformer[Token, Any]):
         return ConditionError(message, token.start_pos or 0, self._text)
 
     def _name(self, token: Token) -> str:
+        if token.type == "QUOTED":
+            if len(token) == 2:
+                raise self._error("a name is not empty", token)
+            return _unquote(token)
         if token in RESERVED:
             raise self._error(f"{str(token)!r} is a word of the language, not a name", token)
         return str(token)
+
+    def _attribute(self, token: Token) -> str:
+        return self._name(token) if token.type == "QUOTED" else str(token)
 
     def either(self, *parts: Condition) -> Condition:
         return _flat(Or, list(parts))
@@ -206,8 +252,8 @@ class _Tree(Transformer[Token, Any]):
         if value.type == "QUOTED":
             text = _unquote(value)
             # Quotes are kept only where they matter, so that equal values are equal trees.
-            return Filter(str(name), str(op), Literal(text, NUMBER.fullmatch(text) is not None))
-        return Filter(str(name), str(op), Literal(str(value)))
+            return Filter(self._attribute(name), str(op), Literal(text, NUMBER.fullmatch(text) is not None))
+        return Filter(self._attribute(name), str(op), Literal(str(value)))
 
     def at_least(self, count: Token, event: Event) -> AtLeast:
         number = int(count) if len(count) <= 7 else 0
@@ -220,14 +266,13 @@ class _Tree(Transformer[Token, Any]):
             raise self._error("a total is compared with >=", op)
         if NUMBER.fullmatch(amount) is None:
             raise self._error(f"{str(amount)!r} is no decimal such as 100 or 99.50", amount)
-        return Totalling(event, str(attribute), str(amount))
+        return Totalling(event, self._attribute(attribute), str(amount))
 
     def life_cycle(self, state: Token, commitment: tuple[str, str | None]) -> LifeCycle:
         return LifeCycle(str(state), *commitment)
 
     def commitment(self, name: Token, instance: Token | None) -> tuple[str, str | None]:
-        text = _unquote(name) if name.type == "QUOTED" else str(name)
-        return text, None if instance is None else str(instance)[1:-1]
+        return self._attribute(name), None if instance is None else str(instance)[1:-1]
 
     def _instant(self, token: Token) -> Instant:
         try:

@@ -12,11 +12,22 @@ from protocols.core.instants import Duration, Instant, format_duration, show_ins
 
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,400})?")
 """What counts as a number in filters and totals; all else is text."""
-_BARE = re.compile(r"[\w.+:/-]+")
+BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""A name that may stand without quotes."""
+RESERVED = frozenset({"and", "or", "no", "at", "least", "by", "before", "after", "within", "of", "totalling"})
+LIFE = frozenset(
+    {"created", "detached", "satisfied", "expired", "violated", "terminated", "unconfirmed", "disputed"},
+)
+_BARE_VALUE = re.compile(r"[A-Za-z0-9_.+:/-]+")
 
 
 def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _shown(name: str) -> str:
+    """Return *name* as a condition writes it: in quotes unless it is a plain word."""
+    return name if BARE.fullmatch(name) else _quote(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +43,7 @@ class Literal:
         return not self.quoted and NUMBER.fullmatch(self.text) is not None
 
     def __str__(self) -> str:
-        if not self.quoted and _BARE.fullmatch(self.text):
+        if not self.quoted and _BARE_VALUE.fullmatch(self.text):
             return self.text
         return _quote(self.text)
 
@@ -46,7 +57,7 @@ class Filter:
     value: Literal
 
     def __str__(self) -> str:
-        return f"{self.attribute} {self.op} {self.value}"
+        return f"{_shown(self.attribute)} {self.op} {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +68,8 @@ class Event:
     filters: tuple[Filter, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(map(str, self.filters))})" if self.filters else self.name
+        name = _quote(self.name) if self.name in RESERVED or self.name in LIFE else _shown(self.name)
+        return f"{name}({', '.join(map(str, self.filters))})" if self.filters else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +81,7 @@ class LifeCycle:
     value: str | None = None
 
     def __str__(self) -> str:
-        name = self.commitment if _BARE.fullmatch(self.commitment) else _quote(self.commitment)
+        name = _shown(self.commitment)
         return f"{self.state}({name})" if self.value is None else f"{self.state}({name}[{self.value}])"
 
 
@@ -93,7 +105,7 @@ class Totalling:
     amount: str
 
     def __str__(self) -> str:
-        return f"{self.event} totalling {self.attribute} >= {self.amount}"
+        return f"{self.event} totalling {_shown(self.attribute)} >= {self.amount}"
 
 
 @dataclass(frozen=True, slots=True)

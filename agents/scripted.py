@@ -17,6 +17,7 @@ from agents.agent import (
     verdict_by_bounds,
 )
 from agents.script import Script, Settling
+from protocols.concord.steps import ballot
 from protocols.core.canonical import digest
 from protocols.duties.duties import (
     ImproveDuty,
@@ -33,10 +34,11 @@ from protocols.duties.duties import (
 from protocols.messages.accord import Interpretation, Judgement, Readings, Settlement
 from protocols.messages.claims import Claim
 from protocols.messages.concord import Issue, Option, Value
+from protocols.stage.table import seal_of
 
 A = TypeVar("A")
 OTHERWISE = "otherwise"
-FIRST_BALLOT = "concord.ballot.1.seal"
+FIRST_BALLOT = seal_of(ballot(1))
 
 
 class Scripted(Agent):

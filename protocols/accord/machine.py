@@ -1,18 +1,7 @@
-"""Accord, step by step.
+"""Accord: what everybody means by each term, how the others read it, and which differences stay open.
 
-::
-
-    accord.meaning.seal ─▶ accord.meaning.reveal ─▶ accord.reading.seal ─▶ accord.reading.reveal
-        every member's interpretation of every term      its reading of the others', case by case
-                                                                     │ compare every pair on every term
-                        no differences ◀──────────────────────────────┤
-                              │                                      ▼
-                              ▼                                accord.settle   those party to a difference,
-                        what comes next ◀──── carried, or ──── (adopt, split,  and a term's authority
-                                              blocked: the end  rule, keep)
-
-Nothing said is ever replaced: who adopts another's meaning keeps its own on record, and the divergence stays,
-marked as settled, with who moved and why.
+The steps and what leads from one to the next are in `protocols.accord.steps`. Nothing said is ever replaced: who adopts
+another's meaning keeps its own on record, and the divergence stays, marked as settled, with who moved and why.
 """
 
 from collections.abc import Sequence
@@ -23,9 +12,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from protocols.accord.compare import Position, compare
+from protocols.accord.steps import BLOCKED, DIFFERENT, GO_ON, MEANING, READING, SETTLE, TABLE
 from protocols.core.event import Event
 from protocols.core.findings import Finding
-from protocols.duties.duties import CaseAsked, Duty, InterpretDuty, MeaningAsked, ReadDuty, RevealDuty, SettleDuty
+from protocols.duties.duties import CaseAsked, Duty, InterpretDuty, MeaningAsked, ReadDuty, SettleDuty
 from protocols.messages.accord import (
     Interpretation,
     Interpretations,
@@ -39,18 +29,9 @@ from protocols.messages.accord import (
 from protocols.messages.bodies import first_problem
 from protocols.stage.sealed import SealedRound
 from protocols.stage.setting import Setting
-from protocols.stage.stage import Ending, Refused, Stage
+from protocols.stage.stage import Refused, Stage
 from protocols.stage.steps import Plan, Step
-
-SETTLE = "accord.settle"
-
-SUCCESSOR = {
-    "accord.meaning.seal": "accord.meaning.reveal",
-    "accord.meaning.reveal": "accord.reading.seal",
-    "accord.reading.seal": "accord.reading.reveal",
-    "accord.reading.reveal": SETTLE,
-    SETTLE: None,
-}
+from protocols.stage.table import Turn
 
 
 @dataclass(slots=True)
@@ -82,10 +63,12 @@ class Divergence:
 class Accord(Stage):
     """The Accord of one room: what everyone means, how readings relate, which differences stay open."""
 
+    steps = TABLE
+
     setting: Setting
     terms: list[str]
-    meaning: SealedRound[dict[str, Interpretation]] = field(default_factory=lambda: SealedRound("accord.meaning"))
-    reading: SealedRound[Readings] = field(default_factory=lambda: SealedRound("accord.reading"))
+    meaning: SealedRound[dict[str, Interpretation]] = field(default_factory=lambda: SealedRound(MEANING))
+    reading: SealedRound[Readings] = field(default_factory=lambda: SealedRound(READING))
     ids: dict[str, dict[str, str]] = field(default_factory=dict)
     """Interpretation ids: term → member → id."""
     divergences: list[Divergence] = field(default_factory=list)
@@ -96,30 +79,23 @@ class Accord(Stage):
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
-    def begin(self, present: Sequence[str]) -> Plan:
-        """Begin with everyone sealing what the terms mean to it."""
-        return self.meaning.plan_seal(present)
+    def rounds(self) -> Sequence[SealedRound[Any]]:
+        """Return the meanings and the readings."""
+        return self.meaning, self.reading
 
-    def close(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending | None, list[Finding]]:
-        """Close *step* and open its successor; after the last, say what stays open."""
-        following = SUCCESSOR[step.id]
-        findings: list[Finding] = []
+    def turn(self, step: Step, present: Sequence[str]) -> Turn:
+        """Work out what *step* came to: number the meanings, compare the readings, or say what stays open."""
         if step.id == self.meaning.reveal_step:
-            findings += self.meaning.unopened(step)
             self._number()
-        elif step.id == self.reading.reveal_step:
-            findings += self.reading.unopened(step) + self._compare(step.closed or 0)
-            party = self._party(present)
-            if party:
-                return Plan(SETTLE, ("accord.settle",), party), findings
-            following = None
-        if following == self.meaning.reveal_step:
-            return self.meaning.plan_reveal(step, present), findings
-        if following == self.reading.seal_step:
-            return self.reading.plan_seal(present), findings
-        if following == self.reading.reveal_step:
-            return self.reading.plan_reveal(step, present), findings
-        return self._conclude(step.closed or 0, findings)
+            return Turn()
+        if step.id == self.reading.reveal_step:
+            found = self._compare(step.closed or 0)
+            return Turn(DIFFERENT, found) if self._party(present) else self._conclude(step.closed or 0, found)
+        return self._conclude(step.closed or 0, []) if step.id == SETTLE else Turn()
+
+    def plan(self, name: str, present: Sequence[str]) -> Plan:
+        """Wait for those party to a difference."""
+        return Plan(SETTLE, ("accord.settle",), self._party(present))
 
     def _party(self, present: Sequence[str]) -> tuple[str, ...]:
         terms = {d.term for d in self.divergences}
@@ -127,7 +103,7 @@ class Accord(Stage):
         party |= {member for term, member in self.setting.opening.authority.terms.items() if term in terms}
         return tuple(m for m in present if m in party)
 
-    def _conclude(self, position: int, findings: list[Finding]) -> tuple[Ending | None, list[Finding]]:
+    def _conclude(self, position: int, findings: list[Finding]) -> Turn:
         blocks = self.setting.opening.rules.on_divergence == "block"
         for divergence in self.divergences:
             if self._settled(divergence):
@@ -139,31 +115,26 @@ class Accord(Stage):
                 findings.append(Finding("divergence_open", position, a, text))
         open_terms = self.open_terms()
         if blocks and open_terms:
-            return Ending("no_agreement", f"divergence: {', '.join(open_terms)}"), findings
-        return None, findings
+            return Turn(BLOCKED, findings, f"divergence: {', '.join(open_terms)}")
+        return Turn(GO_ON, findings)
 
     # -- answers --------------------------------------------------------------------------------------------------
 
-    def answer(self, step: Step, event: Event) -> list[Finding]:
-        """Take a seal, a reveal or a settlement."""
-        if step.id.startswith(self.meaning.prefix):
-            return self.meaning.take(self.setting, event, self._judge_meaning)
-        if step.id.startswith(self.reading.prefix):
-            return self.reading.take(self.setting, event, self._judge_reading)
+    def take(self, step: Step, event: Event) -> list[Finding]:
+        """Take a settlement."""
         assert isinstance(event.body, Settle)
-        self.check(step, event.author, event.body)
+        self.vet(step, event.author, event.body)
         for term, settlement in event.body.terms.items():
             self.settlements.setdefault(term, {})[event.author] = settlement
         return []
 
-    def check(self, step: Step, member: str, said: Any) -> None:
-        """Raise `Refused` if *said* is no valid answer of *member* to *step*."""
-        if step.id == self.meaning.seal_step:
-            self._judge_meaning(member, said)
-        elif step.id == self.reading.seal_step:
-            self._judge_reading(member, said)
-        elif isinstance(said, Settle):
-            self._check_settle(member, said)
+    def judge(
+        self, round_: SealedRound[Any], member: str, content: dict[str, Any], position: int
+    ) -> tuple[Any, list[Finding]]:
+        """Judge what a member opened: its meanings or its readings."""
+        if round_ is self.meaning:
+            return self._judge_meaning(member, content), []
+        return self._judge_reading(member, content), []
 
     def _judge_meaning(self, member: str, content: dict[str, Any]) -> dict[str, Interpretation]:
         try:
@@ -192,6 +163,11 @@ class Accord(Stage):
             if case.verdict not in (None, verdict):
                 raise Refused("void_reading", f"the verdict on its own case {case.text!r} is not that of its reading")
         return said
+
+    def vet(self, step: Step, member: str, said: Any) -> None:
+        """Raise `Refused` for a settlement that may not be."""
+        if isinstance(said, Settle):
+            self._check_settle(member, said)
 
     def _check_settle(self, member: str, body: Settle) -> None:
         asked = self.terms_to_settle(member)
@@ -330,7 +306,7 @@ class Accord(Stage):
 
     # -- duties ---------------------------------------------------------------------------------------------------
 
-    def duty(self, step: Step, member: str) -> Duty:
+    def duty_at(self, step: Step, member: str) -> Duty:
         """Return what *member* is asked at *step*."""
         if step.id == self.meaning.seal_step:
             return InterpretDuty(
@@ -349,16 +325,13 @@ class Accord(Stage):
                 meanings=self.meanings_for(member),
                 own=dict(self.meaning.contents.get(member, {})),
             )
-        if step.id == SETTLE:
-            terms = self.terms_to_settle(member)
-            return SettleDuty(
-                member=member,
-                step=step.id,
-                deadline=step.deadline,
-                terms=terms,
-                own={t: self.ids[t][member] for t in terms if member in self.ids[t]},
-                meanings=[m for m in self.meanings_for(member) if m.term in terms],
-                authority=[t for t in terms if self.setting.opening.authority.terms.get(t) == member],
-            )
-        sealed = step.id.removesuffix("reveal") + "seal"
-        return RevealDuty(member=member, step=step.id, deadline=step.deadline, sealed_step=sealed)
+        terms = self.terms_to_settle(member)
+        return SettleDuty(
+            member=member,
+            step=step.id,
+            deadline=step.deadline,
+            terms=terms,
+            own={t: self.ids[t][member] for t in terms if member in self.ids[t]},
+            meanings=[m for m in self.meanings_for(member) if m.term in terms],
+            authority=[t for t in terms if self.setting.opening.authority.terms.get(t) == member],
+        )

@@ -1,21 +1,7 @@
-"""Concord, step by step.
+"""Concord: the options, everybody's scores, the standing option with the tries to improve on it, and who signed it.
 
-::
-
-    concord.quote ─▶ concord.option.seal ─▶ concord.option.reveal ─▶ concord.ballot.1.seal ─▶ concord.ballot.1.reveal
-    (if somebody has authority)                                                                        │ select
-          ┌────────────────────────────────────────────────────────────────────────────────────────────┘
-          ▼                       a new option
-    concord.improve.N ───────────────────────────▶ concord.ballot.M.seal ─▶ concord.ballot.M.reveal
-          │    ▲  ▲                                                                  │ adopt or refuse
-          │    │  └──────────────────────────────────────────────────────────────────┘
-          │    └── a pass, and somebody has not passed yet
-          ▼ all have passed, or no tries left
-    accepted? ──▶ concord.ratify ──▶ agreed, or no agreement
-        └───────▶ no agreement
-
-The right to improve goes to the member who has tried least since the last change, among these to the least satisfied.
-A new option becomes the standing one only if it is strictly better; a majority overrides nobody.
+The steps and what leads from one to the next are in `protocols.concord.steps`, the choice itself is in
+`protocols.concord.selection`.
 """
 
 from collections.abc import Sequence
@@ -35,6 +21,27 @@ from protocols.concord.selection import (
     order_key,
     select,
 )
+from protocols.concord.steps import (
+    ACCEPTED,
+    AUTHORITY,
+    NEW_OPTION,
+    NO_AUTHORITY,
+    NO_OPTIONS,
+    NOT_ACCEPTED,
+    NOTHING_STANDS,
+    OPTION,
+    OPTIONS,
+    QUOTE,
+    QUOTED,
+    RATIFY,
+    RIGHT,
+    SIGNED,
+    TABLE,
+    UNQUOTED,
+    UNSIGNED,
+    ballot,
+    improvement,
+)
 from protocols.concord.table import ScoreTable
 from protocols.core.canonical import digest
 from protocols.core.event import Event
@@ -46,7 +53,6 @@ from protocols.duties.duties import (
     ProposeDuty,
     QuoteDuty,
     RatifyDuty,
-    RevealDuty,
     ScoreDuty,
 )
 from protocols.messages.bodies import first_problem
@@ -65,11 +71,10 @@ from protocols.messages.concord import (
 from protocols.stage.sealed import SealedRound
 from protocols.stage.setting import Setting
 from protocols.stage.spending import Spending
-from protocols.stage.stage import Ending, Refused, Stage
+from protocols.stage.stage import Refused, Stage
 from protocols.stage.steps import Plan, Step
+from protocols.stage.table import Turn
 from protocols.stage.usage import used_terms, words_of
-
-QUOTE, RATIFY = "concord.quote", "concord.ratify"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +92,17 @@ class Try:
 class Concord(Stage):
     """The Concord of one room: options, the table of scores, the standing option, and who signed it."""
 
+    steps = TABLE
+
     setting: Setting
     tracker: Tracker | None = None
     open_differences: list[dict[str, Any]] = field(default_factory=list)
     quotes: dict[str, list[Value]] = field(default_factory=dict)
-    proposals: SealedRound[Proposal] = field(default_factory=lambda: SealedRound("concord.option"))
+    proposals: SealedRound[Proposal] = field(default_factory=lambda: SealedRound(OPTION))
     candidates: dict[str, Candidate] = field(default_factory=dict)
     status_quo: str | None = None
     beacon: str = ""
-    ballot: SealedRound[BallotContent] = field(default_factory=lambda: SealedRound("concord.ballot.1"))
+    ballot: SealedRound[BallotContent] = field(default_factory=lambda: SealedRound(ballot(1)))
     ballots: int = 1
     table: ScoreTable = field(default_factory=ScoreTable)
     selection: Selection | None = None
@@ -111,36 +118,41 @@ class Concord(Stage):
 
     # -- steps ----------------------------------------------------------------------------------------------------
 
-    def begin(self, present: Sequence[str]) -> Plan:
-        """Begin with the quotes of those who have authority, or with everyone's option."""
-        owners = set(self.setting.opening.authority.issues.values())
-        if owners:
-            return Plan(QUOTE, ("concord.quote",), tuple(m for m in present if m in owners))
-        return self.proposals.plan_seal(present)
+    def rounds(self) -> Sequence[SealedRound[Any]]:
+        """Return the options, and the ballot that is under way or comes next."""
+        return self.proposals, self.ballot
 
-    def close(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending | None, list[Finding]]:
-        """Close *step* and say which follows; the picture is above."""
+    def start(self, present: Sequence[str]) -> Turn:
+        """Begin with the quotes of those who have authority, or with everyone's option."""
+        return Turn(AUTHORITY if self.setting.opening.authority.issues else NO_AUTHORITY)
+
+    def turn(self, step: Step, present: Sequence[str]) -> Turn:
+        """Work out what *step* came to."""
         if step.id == QUOTE:
             unquoted = sorted(set(self.setting.opening.authority.issues) - set(self.quotes))
-            if unquoted:
-                return Ending("no_agreement", f"not_quoted: {', '.join(unquoted)}"), []
-            return self.proposals.plan_seal(present), []
-        if step.id == self.proposals.seal_step:
-            return self.proposals.plan_reveal(step, present), []
+            return Turn(UNQUOTED, reason=f"not_quoted: {', '.join(unquoted)}") if unquoted else Turn(QUOTED)
         if step.id == self.proposals.reveal_step:
-            return self._open_table(step, present)
-        if step.id == self.ballot.seal_step:
-            return self.ballot.plan_reveal(step, present), []
+            return self._open_table(step)
         if step.id == self.ballot.reveal_step:
-            if self.candidate is None:
-                return self._first_selection(step, present)
-            return self._judge_candidate(step, present)
+            return self._first_selection(present) if self.candidate is None else self._judge_candidate(present)
         if step.id == RATIFY:
-            return self._conclude(step, present), []
-        return self._after_right(step, present)
+            return self._conclude(step, present)
+        return Turn() if self.round_at(step.id) is not None else self._after_right(step, present)
 
-    def _open_table(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
-        findings = self.proposals.unopened(step)
+    def plan(self, name: str, present: Sequence[str]) -> Plan:
+        """Wait for those with authority, for the one with the right to improve, or for everybody's signature."""
+        if name == QUOTE:
+            owners = set(self.setting.opening.authority.issues.values())
+            return Plan(QUOTE, ("concord.quote",), tuple(m for m in present if m in owners))
+        if name == RATIFY:
+            return Plan(RATIFY, ("concord.ratify",), tuple(present), beyond_budget=True)
+        holder = self._holder(present)
+        assert holder is not None
+        kinds = ("concord.improve", "concord.pass")
+        return Plan(improvement(self.rights), kinds, (holder,), volunteers=("concord.pass",))
+
+    def _open_table(self, step: Step) -> Turn:
+        findings: list[Finding] = []
         opened = [self.proposals.nonces[m] for m in self.setting.members if m in self.proposals.nonces]
         self.beacon = digest(opened)
         has_issues = bool(self.setting.opening.issues)
@@ -159,17 +171,16 @@ class Concord(Stage):
             self.status_quo = option_id(status_quo, has_issues=has_issues)
             self.candidates.setdefault(self.status_quo, Candidate(self.status_quo, status_quo, [], 1))
         if not self.candidates:
-            return Ending("no_agreement", "no_options"), findings
-        return self.ballot.plan_seal(present), findings
+            return Turn(NO_OPTIONS, findings, "no_options")
+        return Turn(OPTIONS, findings)
 
-    def _first_selection(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
-        findings = self.ballot.unopened(step)
+    def _first_selection(self, present: Sequence[str]) -> Turn:
         self.table.record(self.ballot.contents)
         self.selection = self.first_selection = self._select(self.status_quo)
         self.standing = self.selection.standing
         if self.standing is None:
-            return Ending("no_agreement", f"{self.selection.outcome}: {self._lacking()}"), findings
-        return self._next_right(present), findings
+            return Turn(NOTHING_STANDS, reason=f"{self.selection.outcome}: {self._lacking()}")
+        return self._next_right(present)
 
     def _lacking(self) -> str:
         """Return the members without a valid ballot in this round, each with the reason; empty if there are none."""
@@ -190,38 +201,45 @@ class Concord(Stage):
 
     # -- improvement ----------------------------------------------------------------------------------------------
 
-    def _next_right(self, present: Sequence[str]) -> Plan | Ending:
+    def _next_right(self, present: Sequence[str]) -> Turn:
+        """Give the right to improve to the next one; where nobody may, the selection stands."""
+        assert self.selection is not None
+        if self._holder(present) is not None:
+            self.rights += 1
+            return Turn(RIGHT)
+        accepted = self.selection.outcome == "accepted"
+        return Turn(ACCEPTED) if accepted else Turn(NOT_ACCEPTED, reason=self.selection.outcome)
+
+    def _holder(self, present: Sequence[str]) -> str | None:
+        """Return who may try to improve next, None if nobody may."""
         rules = self.setting.opening.rules
         able = [m for m in present if m not in self.passed]
         affordable = self.spending is None or self.spending.pays_for_a_try(len(present))
         if not able or len(self.tries) >= rules.improvements or not affordable:
-            return self._finish(present)
+            return None
         fewest = min(self.tried.get(m, 0) for m in able)
         eager = [m for m in able if self.tried.get(m, 0) == fewest]
         assert self.standing is not None
         # Where all of them gave the standing option 100, none is less satisfied than another: the name decides.
-        holder = least_satisfied(self.standing, self.table.ballots(), eager) or min(eager)
-        self.rights += 1
-        return Plan(f"concord.improve.{self.rights}", ("concord.improve", "concord.pass"), (holder,), ("concord.pass",))
+        return least_satisfied(self.standing, self.table.ballots(), eager) or min(eager)
 
-    def _after_right(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
+    def _after_right(self, step: Step, present: Sequence[str]) -> Turn:
         if self.candidate is None:
             self._pass(step.expected[0])
-            return self._next_right(present), []
+            return self._next_right(present)
         self.ballots += 1
-        self.ballot = SealedRound(f"concord.ballot.{self.ballots}")
-        return self.ballot.plan_seal(present), []
+        self.ballot = SealedRound(ballot(self.ballots))
+        return Turn(NEW_OPTION)
 
     def _pass(self, member: str) -> None:
         if member not in self.passed:
             self.passed.append(member)
 
-    def _judge_candidate(self, step: Step, present: Sequence[str]) -> tuple[Plan | Ending, list[Finding]]:
+    def _judge_candidate(self, present: Sequence[str]) -> Turn:
         assert self.candidate is not None and self.standing is not None
         candidate = self.candidates[self.candidate]
         self.candidate = None
         by = candidate.proposers[0]
-        findings = self.ballot.unopened(step)
         lacking = self._lacking()
         if lacking:
             candidate.scored, adopted = False, False
@@ -241,17 +259,11 @@ class Concord(Stage):
         else:
             self.tried[by] = self.tried.get(by, 0) + 1
         self.selection = self._select(self.standing)
-        return self._next_right(present), findings
+        return self._next_right(present)
 
     # -- the end --------------------------------------------------------------------------------------------------
 
-    def _finish(self, present: Sequence[str]) -> Plan | Ending:
-        assert self.selection is not None
-        if self.selection.outcome != "accepted":
-            return Ending("no_agreement", self.selection.outcome)
-        return Plan(RATIFY, ("concord.ratify",), tuple(present))
-
-    def _conclude(self, step: Step, present: Sequence[str]) -> Ending:
+    def _conclude(self, step: Step, present: Sequence[str]) -> Turn:
         unsigned: dict[str, list[str]] = {"left": [], "declined": [], "excused": [], "silent": []}
         for member in self.setting.members:
             said = self.ratified.get(member)
@@ -261,7 +273,7 @@ class Concord(Stage):
             elif not said.accept:
                 unsigned["declined"].append(member)
         reasons = [f"{how}: {', '.join(who)}" for how, who in unsigned.items() if who]
-        return Ending("no_agreement", "; ".join(reasons)) if reasons else Ending("agreed")
+        return Turn(UNSIGNED, reason="; ".join(reasons)) if reasons else Turn(SIGNED)
 
     def outcome(self) -> Outcome:
         """Return what is up for ratification; valid once the selection is accepted."""
@@ -279,8 +291,8 @@ class Concord(Stage):
 
     # -- answers --------------------------------------------------------------------------------------------------
 
-    def answer(self, step: Step, event: Event) -> list[Finding]:
-        """Take one answer to *step*, or raise `Refused`."""
+    def take(self, step: Step, event: Event) -> list[Finding]:
+        """Take a quote, an improvement, a pass or a signature, or raise `Refused`."""
         body = event.body
         if isinstance(body, Quote):
             self.quotes.update(check_quote(body, event.author, self.setting.opening))
@@ -292,45 +304,39 @@ class Concord(Stage):
             return []
         if isinstance(body, Improve):
             return self._improve(event.author, body.option, event.position)
-        if isinstance(body, Ratify):
-            if body.outcome != digest(self.outcome().plain()):
-                raise Refused("wrong_outcome", f"the outcome's digest is {digest(self.outcome().plain())}")
-            self.ratified[event.author] = body
-            if body.accept:
-                return []
-            text = f"declines the outcome: {body.because}"
-            return [Finding("declined", event.position, event.author, text)]
-        if step.id.startswith(self.proposals.prefix):
-            findings: list[Finding] = []
+        assert isinstance(body, Ratify)
+        if body.outcome != digest(self.outcome().plain()):
+            raise Refused("wrong_outcome", f"the outcome's digest is {digest(self.outcome().plain())}")
+        self.ratified[event.author] = body
+        if body.accept:
+            return []
+        text = f"declines the outcome: {body.because}"
+        return [Finding("declined", event.position, event.author, text)]
 
-            def judge(member: str, content: dict[str, Any]) -> Proposal:
-                proposal = self._judge_proposal(member, content, event.position, findings)
-                return proposal
+    def judge(
+        self, round_: SealedRound[Any], member: str, content: dict[str, Any], position: int
+    ) -> tuple[Any, list[Finding]]:
+        """Judge what a member opened: its option or its ballot."""
+        if round_ is self.proposals:
+            return self._judge_proposal(member, content, position)
+        return self._judge_ballot(member, content), []
 
-            return self.proposals.take(self.setting, event, judge) + findings
-        return self.ballot.take(self.setting, event, self._judge_ballot)
-
-    def check(self, step: Step, member: str, said: Any) -> None:
-        """Raise `Refused` if *said* is no valid answer of *member* to *step*."""
-        if step.id == self.proposals.seal_step:
-            self._judge_proposal(member, said, 0, [])
-        elif step.id == self.ballot.seal_step:
-            self._judge_ballot(member, said)
-        elif isinstance(said, Quote):
+    def vet(self, step: Step, member: str, said: Any) -> None:
+        """Raise `Refused` for a quote or an improvement that may not be."""
+        if isinstance(said, Quote):
             check_quote(said, member, self.setting.opening)
         elif isinstance(said, Improve):
             _, identifier, _ = complete(said.option, member, self.setting.opening, self.quotes, self.tracker, 0)
             if identifier in self.candidates:
                 raise Refused("repeated_option", f"{self._title(identifier)} is that option")
 
-    def _judge_proposal(self, member: str, content: dict[str, Any], position: int, findings: list[Finding]) -> Proposal:
+    def _judge_proposal(self, member: str, content: dict[str, Any], position: int) -> tuple[Proposal, list[Finding]]:
         try:
             proposal = Proposal.read(content)
         except ValidationError as error:
             raise Refused("void_option", first_problem(error)) from None
         option, _, notes = complete(proposal.option, member, self.setting.opening, self.quotes, self.tracker, position)
-        findings += notes + self._open_terms_used(option, member, position)
-        return proposal.model_copy(update={"option": option})
+        return proposal.model_copy(update={"option": option}), notes + self._open_terms_used(option, member, position)
 
     def _open_terms_used(self, option: Option, member: str, position: int) -> list[Finding]:
         offer = [f"{issue} {value}" for issue, value in option.offer.items()]
@@ -390,7 +396,7 @@ class Concord(Stage):
 
     # -- duties ---------------------------------------------------------------------------------------------------
 
-    def duty(self, step: Step, member: str) -> Duty:
+    def duty_at(self, step: Step, member: str) -> Duty:
         """Return what *member* is asked at *step*."""
         at: dict[str, Any] = {"member": member, "step": step.id, "deadline": step.deadline}
         opening = self.setting.opening
@@ -410,20 +416,18 @@ class Concord(Stage):
         if step.id == RATIFY:
             outcome = self.outcome()
             return RatifyDuty(**at, outcome=outcome, digest=digest(outcome.plain()))
-        if "concord.improve" in step.kinds:
-            assert self.standing is not None and self.selection is not None
-            return ImproveDuty(
-                **at,
-                **self._issues(),
-                standing=self.standing,
-                objections=list(self.selection.objections.get(self.standing, ())),
-                options=[c.asked() for c in self.candidates.values()],
-                table={option: self.table.of(option) for option in self.candidates},
-                reserves=dict(self.table.reserves),
-                floor=opening.rules.floor,
-                tries_left=opening.rules.improvements - len(self.tries),
-            )
-        return RevealDuty(**at, sealed_step=step.id.removesuffix("reveal") + "seal")
+        assert self.standing is not None and self.selection is not None
+        return ImproveDuty(
+            **at,
+            **self._issues(),
+            standing=self.standing,
+            objections=list(self.selection.objections.get(self.standing, ())),
+            options=[c.asked() for c in self.candidates.values()],
+            table={option: self.table.of(option) for option in self.candidates},
+            reserves=dict(self.table.reserves),
+            floor=opening.rules.floor,
+            tries_left=opening.rules.improvements - len(self.tries),
+        )
 
     def _issues(self) -> dict[str, Any]:
         opening = self.setting.opening

@@ -40,6 +40,15 @@ class Finding:
         return {"code": self.code, "position": self.position, "who": self.who, "text": self.text}
 
 
+class Refused(Exception):
+    """An event that the rules refuse: a stable ``code``, and ``why`` in words that say what is valid."""
+
+    def __init__(self, code: str, why: str) -> None:
+        self.code = code
+        self.why = why
+        super().__init__(f"{code}: {why}")
+
+
 NOTE, WARNING, FAULT = Severity.NOTE, Severity.WARNING, Severity.FAULT
 
 CODES: dict[str, tuple[Severity, str]] = {

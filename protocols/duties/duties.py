@@ -48,10 +48,12 @@ class PromiseDuty(Duty):
 
 
 class RevealDuty(Duty):
-    """Open the own seal of ``sealed_step``. Needs no mind: the box on the log holds the answer."""
+    """Open the own seal of ``sealed_step``: its ``digest`` and ``box``, as they are on the log. Needs no mind."""
 
     act: Literal["reveal"] = "reveal"
     sealed_step: str
+    digest: str
+    box: str
 
 
 class InterpretDuty(Duty):

@@ -1,9 +1,5 @@
 """Closing: every member signs, by one digest, how the agenda ended; then two sign to have seen all of that.
 
-::
-
-    room.closing ──(all have signed)──▶ room.witnessing ──▶ over, as soon as no promise can move
-
 The promises are not part of the digest; they go on beside it and after it. Two witnesses are enough for a ledger that
 anyone exports to be shown complete: the last signature is covered by a member other than the exporter.
 """
@@ -17,24 +13,35 @@ from protocols.duties.duties import CloseDuty, Duty, WitnessDuty
 from protocols.messages.room import Close, Witness
 from protocols.stage.stage import Stage
 from protocols.stage.steps import Plan, Step
+from protocols.stage.table import CLOSED, DONE, START, Table
 
 CLOSING, WITNESSING = "room.closing", "room.witnessing"
 WITNESSES = 2
+
+TABLE: Table = {
+    START: {CLOSED: CLOSING},
+    CLOSING: {CLOSED: WITNESSING},
+    WITNESSING: {CLOSED: DONE},
+}
 
 
 @dataclass(slots=True)
 class Closing(Stage):
     """The digest of the result, what each member signed, and up to where in the log they did."""
 
+    steps = TABLE
+
     digest: str
     signed: dict[str, str] = field(default_factory=dict)
     signed_up_to: int = 0
 
-    def begin(self, present: Sequence[str]) -> Plan:
-        """Wait for everyone who has not left."""
-        return Plan(CLOSING, ("room.close",), tuple(present))
+    def plan(self, name: str, present: Sequence[str]) -> Plan:
+        """Wait for the signatures of everyone present, then for the first two to witness them."""
+        if name == CLOSING:
+            return Plan(CLOSING, ("room.close",), tuple(present))
+        return Plan(WITNESSING, ("room.witness",), tuple(present[:WITNESSES]))
 
-    def answer(self, step: Step, event: Event) -> list[Finding]:
+    def take(self, step: Step, event: Event) -> list[Finding]:
         """Take a signature; one under another digest is kept, and is a finding."""
         if isinstance(event.body, Witness):
             return []
@@ -46,13 +53,7 @@ class Closing(Stage):
             return [Finding("close_mismatch", event.position, event.author, text)]
         return []
 
-    def close(self, step: Step, present: Sequence[str]) -> tuple[Plan | None, list[Finding]]:
-        """After the signatures, ask the first two members to witness them; then the agenda is over."""
-        if step.id == CLOSING:
-            return Plan(WITNESSING, ("room.witness",), tuple(present[:WITNESSES])), []
-        return None, []
-
-    def duty(self, step: Step, member: str) -> Duty:
+    def duty_at(self, step: Step, member: str) -> Duty:
         """Ask for the signature."""
         if step.id == WITNESSING:
             return WitnessDuty(member=member, step=step.id, deadline=step.deadline)

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from protocols.core.event import Event
-from protocols.core.findings import Finding
+from protocols.core.findings import Finding, Refused
 from protocols.core.graphs import components
 from protocols.messages.accord import Settle
 from protocols.messages.claims import ID, Claim, Source, claim_id
 from protocols.messages.concord import Improve, Ratify
 from protocols.messages.room import Reveal
 from protocols.stage.setting import Setting
-from protocols.stage.stage import Refused
 from protocols.stage.steps import Step
 
 SHOWN = 80

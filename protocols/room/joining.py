@@ -1,11 +1,5 @@
 """Coming together: everyone signs the opening, then the debtors of its promises make them.
 
-::
-
-    room.joining ──(all have joined)──▶ room.promising ──▶ the agenda
-         │            somebody declines, or is missing at the deadline       (only if the opening lists promises)
-         └──▶ abandoned
-
 Leaving before everyone has joined counts as declining; either ends the wait at once.
 """
 
@@ -18,26 +12,43 @@ from protocols.duties.duties import Duty, JoinDuty, PromiseDuty
 from protocols.messages.commitments import CommitmentTerms, CreateCommitment
 from protocols.messages.room import MOST_TERMS, TASK, Decline, Join, Manifest
 from protocols.stage.setting import Setting
-from protocols.stage.stage import Ending, Refused, Stage
+from protocols.stage.stage import Refused, Stage
 from protocols.stage.steps import Plan, Step
+from protocols.stage.table import ABANDONED, CLOSED, DONE, START, Table, Turn
 
 JOINING, PROMISING = "room.joining", "room.promising"
+
+ALL_JOINED = "all have joined"
+REFUSED = "somebody declined, left, or is missing at the deadline"
+OWED = "somebody owes promises of the opening"
+NOTHING_OWED = "nobody does"
+
+JOINING_TABLE: Table = {
+    START: {CLOSED: JOINING},
+    JOINING: {ALL_JOINED: DONE, REFUSED: ABANDONED},
+}
+PROMISING_TABLE: Table = {
+    START: {OWED: PROMISING, NOTHING_OWED: DONE},
+    PROMISING: {CLOSED: DONE},
+}
 
 
 @dataclass(slots=True)
 class Joining(Stage):
     """Who has signed the opening, what it says it is, and which terms it adds."""
 
+    steps = JOINING_TABLE
+
     setting: Setting
     manifests: dict[str, Manifest] = field(default_factory=dict)
     declined: dict[str, str] = field(default_factory=dict)
     nominated: dict[str, list[str]] = field(default_factory=dict)
 
-    def begin(self, present: Sequence[str]) -> Plan:
+    def plan(self, name: str, present: Sequence[str]) -> Plan:
         """Wait for everyone on the roster."""
         return Plan(JOINING, ("room.join", "room.decline"), self.setting.members)
 
-    def answer(self, step: Step, event: Event) -> list[Finding]:
+    def take(self, step: Step, event: Event) -> list[Finding]:
         """Take a signature or a no."""
         body = event.body
         if isinstance(body, Decline):
@@ -54,28 +65,29 @@ class Joining(Stage):
         """Tell whether somebody has declined or left: there is no room to wait for."""
         return bool(self.declined) or len(present) < len(self.setting.members)
 
-    def close(self, step: Step, present: Sequence[str]) -> tuple[Ending | None, list[Finding]]:
+    def turn(self, step: Step, present: Sequence[str]) -> Turn:
         """Start the agenda if everyone has joined; else the room is abandoned, and says who was missing."""
         declined = [m for m in self.setting.members if m in self.declined or m not in present]
         if declined:
-            return Ending("abandoned", f"declined: {', '.join(declined)}"), []
+            return Turn(REFUSED, reason=f"declined: {', '.join(declined)}")
         missing = [m for m in self.setting.members if m not in self.manifests]
         if missing:
-            return Ending("abandoned", f"missing: {', '.join(missing)}"), []
+            return Turn(REFUSED, reason=f"missing: {', '.join(missing)}")
         kept = self.terms()
-        return None, [
+        beyond = [
             Finding("too_many_terms", step.closed or 0, member, f"{term!r} is nominated beyond {MOST_TERMS} terms")
             for member in self.setting.members
             for term in self.nominated[member]
             if term not in kept
         ]
+        return Turn(ALL_JOINED, beyond)
 
     def terms(self) -> list[str]:
         """Return the room's terms: the intent, those of the opening, then those nominated, in roster order."""
         nominated = [term for member in self.setting.members for term in self.nominated.get(member, ())]
         return list(dict.fromkeys([TASK, *self.setting.opening.terms, *nominated]))[: MOST_TERMS + 1]
 
-    def duty(self, step: Step, member: str) -> Duty:
+    def duty_at(self, step: Step, member: str) -> Duty:
         """Ask for the signature."""
         return JoinDuty(member=member, step=step.id, deadline=step.deadline, opening=self.setting.opening_id)
 
@@ -84,27 +96,28 @@ class Joining(Stage):
 class Promising(Stage):
     """The promises that the opening lists, each made by its debtor; one not made simply does not exist."""
 
+    steps = PROMISING_TABLE
+
     setting: Setting
 
     def _owed(self, member: str) -> list[CommitmentTerms]:
         return [terms for terms in self.setting.opening.promises if terms.debtor == member]
 
-    def begin(self, present: Sequence[str]) -> Plan | None:
-        """Wait for the debtors, if there are any."""
-        debtors = tuple(m for m in present if self._owed(m))
-        return Plan(PROMISING, ("commitment.create",), debtors) if debtors else None
+    def start(self, present: Sequence[str]) -> Turn:
+        """Begin only if somebody present owes a promise."""
+        return Turn(OWED if any(self._owed(m) for m in present) else NOTHING_OWED)
 
-    def answer(self, step: Step, event: Event) -> list[Finding]:
+    def plan(self, name: str, present: Sequence[str]) -> Plan:
+        """Wait for the debtors."""
+        return Plan(PROMISING, ("commitment.create",), tuple(m for m in present if self._owed(m)))
+
+    def take(self, step: Step, event: Event) -> list[Finding]:
         """Take the debtor's creation of exactly what the opening lists; the tracker judges the rest."""
         assert isinstance(event.body, CreateCommitment)
         if event.body.commitments != self._owed(event.author):
             raise Refused("wrong_promise", "a debtor creates its promises as the opening lists them, in one entry")
         return []
 
-    def close(self, step: Step, present: Sequence[str]) -> tuple[None, list[Finding]]:
-        """Go on; silence has been recorded by the room."""
-        return None, []
-
-    def duty(self, step: Step, member: str) -> Duty:
+    def duty_at(self, step: Step, member: str) -> Duty:
         """Ask the debtor for its promises."""
         return PromiseDuty(member=member, step=step.id, deadline=step.deadline, commitments=self._owed(member))

@@ -1,23 +1,20 @@
 """The room: hands each event of the log to the machine that it concerns, and keeps the steps.
 
-::
-
-    room.joining ─▶ room.promising ─▶ accord.* ─▶ concord.* ─▶ (the result is fixed) ─▶ room.closing ─▶ over
-         │                                │            │                                             ▲
-         └──────────▶ abandoned           └────────────┴──▶ no agreement ─▶ room.closing             │
-                                                                                                     │
-    promises run beside all of this, from their creation until none can move or the watch is over ───┘
+The stages of a room follow one another: joining, then what of `AGENDA` the opening lists. Where one of them ends the
+agenda, or none is left, the result is fixed, and closing follows: everybody signs it. Promises run beside all of this,
+from their creation until none can move or the watch is over.
 
 One step is open at a time. It closes at the first record with which everyone expected has answered, that record
 included, or at the first record whose log time is past its deadline, and that record is judged by what opens next.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from protocols.accord.machine import Accord
 from protocols.commitments.tracker import Tracker
-from protocols.concord.machine import RATIFY, Concord
+from protocols.concord.machine import Concord
 from protocols.core.canonical import digest
 from protocols.core.event import Event
 from protocols.core.findings import Finding
@@ -30,14 +27,14 @@ from protocols.messages.room import Excuse, Leave, RoomOpen, Tick
 from protocols.room.calendar import Calendar
 from protocols.room.closing import Closing
 from protocols.room.evidence import Evidence
-from protocols.room.joining import Joining, Promising
+from protocols.room.joining import REFUSED, Joining, Promising
 from protocols.room.outcome import result_of
 from protocols.room.promises import Promises
-from protocols.stage.sealed import SealedRound
 from protocols.stage.setting import Setting
 from protocols.stage.spending import Spending
 from protocols.stage.stage import Ending, Refused, Stage
 from protocols.stage.steps import Plan, Step, is_late
+from protocols.stage.table import ABANDONED, AGREED, CLOSED, DONE, NO_AGREEMENT, OPEN, START, Table
 from protocols.stage.usage import used_terms, words_of
 
 TICK_SPACING: Instant = SECOND // 5
@@ -55,8 +52,8 @@ class Room:
     joining: Joining
     spending: Spending
     evidence: Evidence
-    accord: Accord | None = None
-    concord: Concord | None = None
+    stages: dict[str, Stage] = field(default_factory=dict)
+    """What of the agenda has begun, by its item."""
     closing: Closing | None = None
     promises: Promises | None = None
     stage: Stage | None = None
@@ -169,18 +166,9 @@ class Room:
         findings = self.stage.answer(step, event)
         if event.author in step.expected:
             step.answers[event.author] = event.position
-        if not self._is_void(step, event.author):
+        if not self.stage.is_void(step, event.author):
             findings += self.evidence.take(event, step)
         return findings
-
-    def _is_void(self, step: Step, member: str) -> bool:
-        """Tell whether what *member* revealed at *step* is void: then nothing in it counts."""
-        rounds: list[SealedRound[Any]] = []
-        if self.accord is not None:
-            rounds += [self.accord.meaning, self.accord.reading]
-        if self.concord is not None:
-            rounds += [self.concord.proposals, self.concord.ballot]
-        return any(member in each.void for each in rounds if each.reveal_step == step.id)
 
     def _take_commitment(self, event: Event) -> list[Finding]:
         if self.promises is None:
@@ -220,6 +208,18 @@ class Room:
     # -- steps and stages -----------------------------------------------------------------------------------------
 
     @property
+    def accord(self) -> Accord | None:
+        """The Accord, once it has begun."""
+        stage = self.stages.get("accord")
+        return stage if isinstance(stage, Accord) else None
+
+    @property
+    def concord(self) -> Concord | None:
+        """The Concord, once it has begun."""
+        stage = self.stages.get("concord")
+        return stage if isinstance(stage, Concord) else None
+
+    @property
     def tracker(self) -> Tracker | None:
         """What became of each promise; None where they are not on the agenda."""
         return None if self.promises is None else self.promises.tracker
@@ -227,7 +227,7 @@ class Room:
     @property
     def started(self) -> bool:
         """Whether everyone has joined."""
-        return self.stage is not self.joining and (self.ending is None or self.ending.outcome != "abandoned")
+        return self.stage is not self.joining and (self.ending is None or self.ending.outcome != ABANDONED)
 
     @property
     def present(self) -> list[str]:
@@ -253,8 +253,8 @@ class Room:
         following, findings = stage.close(step, self.present)
         self.findings += findings
         spent = self.spending.used_up()
-        if spent is not None and isinstance(following, Plan) and self.ending is None and following.id != RATIFY:
-            following = Ending("no_agreement", f"budget: the room has no {spent} left")
+        if spent is not None and isinstance(following, Plan) and self.ending is None and not following.beyond_budget:
+            following = Ending(NO_AGREEMENT, f"budget: the room has no {spent} left")
         self.spending.share_out(self.present)
         self._follow(following)
 
@@ -279,19 +279,14 @@ class Room:
         if self.closing is not None:
             # The result is signed: whatever of the agenda it cut short stays undone.
             self.stage = None
-            return None
-        if isinstance(self.stage, Joining):
-            if "concord" not in agenda:
-                self._agree()
-            if self.promises is not None:
-                return self._enter(Promising(self.setting))
-        if "accord" in agenda and self.accord is None:
-            self.accord = Accord(self.setting, self.joining.terms())
-            return self._enter(self.accord)
-        if "concord" in agenda and self.concord is None:
-            self.concord = Concord(self.setting, self.tracker, self.open_differences(), spending=self.spending)
-            return self._enter(self.concord)
-        return self._end(Ending("open"))
+            return
+        if self.stage is self.joining and "concord" not in agenda:
+            self._agree()
+        for item, stage_of in AGENDA.items():
+            if item in agenda and item not in self.stages:
+                self.stages[item] = stage_of(self)
+                return self._enter(self.stages[item])
+        return self._end(Ending(OPEN))
 
     def open_differences(self) -> list[dict[str, Any]]:
         """Return the differences of meaning that stay open: each ratification signs them with the outcome."""
@@ -307,15 +302,15 @@ class Room:
 
     def _end(self, ending: Ending) -> None:
         self.ending, self.ended_at, self.stage = ending, self.at, None
-        if ending.outcome == "agreed":
+        if ending.outcome == AGREED:
             self._agree()
             if self.promises is not None and self.concord is not None:
                 chosen = self.concord.candidates[self.concord.standing or ""].option
                 self.promises.create(chosen.commitments, self.at, self.position)
-        if ending.outcome == "abandoned":
+        if ending.outcome == ABANDONED:
             self.findings.append(Finding("abandoned", self.position, "", ending.reason or ""))
         self.result = result_of(self.setting, ending, self.accord, self.concord, self.tracker)
-        if ending.outcome != "abandoned":
+        if ending.outcome != ABANDONED:
             self.closing = Closing(digest(self.result))
             self._enter(self.closing)
 
@@ -326,7 +321,7 @@ class Room:
         """Whether nothing more is expected: the agenda is signed, and no promise can move or the watch has passed."""
         if self.ending is None or self.step is not None:
             return False
-        return self.ending.outcome == "abandoned" or not self.moving() or is_late(self._watch_end(), self.at)
+        return self.ending.outcome == ABANDONED or not self.moving() or is_late(self._watch_end(), self.at)
 
     def _watch_end(self) -> Instant:
         assert self.ended_at is not None
@@ -375,3 +370,27 @@ class Room:
     def elapsed_since(self, condition: str, now: Instant) -> Instant | None:
         """Return how many microseconds of the log before *now* the *condition* on promises came true, if it has."""
         return None if self.promises is None else self.promises.elapsed_since(condition, now)
+
+
+AGENDA: Final[Mapping[str, Callable[[Room], Stage]]] = {
+    "commitments": lambda room: Promising(room.setting),
+    "accord": lambda room: Accord(room.setting, room.joining.terms()),
+    "concord": lambda room: Concord(room.setting, room.tracker, room.open_differences(), spending=room.spending),
+}
+"""The stages in the order in which a room goes through them, by their item of the opening's agenda.
+
+Promises are made first, so that options and meanings may name them; what follows from them runs beside everything.
+"""
+
+
+def _order() -> Table:
+    rows = {"joining": [*AGENDA]} | {item: [*AGENDA][place + 1 :] for place, item in enumerate(AGENDA)}
+    table = {stage: {f"{item} is next on the agenda": item for item in later} for stage, later in rows.items()}
+    table["joining"][REFUSED] = ABANDONED
+    for row in table.values():
+        row["nothing is left of it, or a stage has ended it"] = "closing"
+    return {START: {CLOSED: "joining"}, **table, "closing": {CLOSED: DONE}}
+
+
+STAGES: Final[Table] = _order()
+"""Stage → turn → stage: how the room goes through its agenda, as `Room` does it."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from protocols.core.event import Event
-from protocols.core.findings import Finding
+from protocols.core.findings import Finding, Refused
 from protocols.messages.room import Reveal, Seal, seal_digest
 from protocols.stage.setting import Setting
-from protocols.stage.stage import Refused
 from protocols.stage.steps import Plan, Step
+from protocols.stage.table import reveal_of, seal_of
 
 C = TypeVar("C")
 
@@ -42,12 +42,12 @@ class SealedRound(Generic[C]):
     @property
     def seal_step(self) -> str:
         """The id of the sealing step, which every digest names."""
-        return f"{self.prefix}.seal"
+        return seal_of(self.prefix)
 
     @property
     def reveal_step(self) -> str:
         """The id of the revealing step."""
-        return f"{self.prefix}.reveal"
+        return reveal_of(self.prefix)
 
     def plan_seal(self, expected: Sequence[str]) -> Plan:
         """Return the sealing step for those *expected*."""

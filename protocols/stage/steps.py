@@ -15,13 +15,15 @@ def is_late(deadline: Instant, at: Instant) -> bool:
 class Plan:
     """A step that is to open next: its id, the kinds of body that answer it, and the members expected.
 
-    ``volunteers`` are kinds that any other member may say while the step is open, without being waited for.
+    ``volunteers`` are kinds that any other member may say while the step is open, without being waited for. A step
+    ``beyond_budget`` opens though the room has used up its budget.
     """
 
     id: str
     kinds: tuple[str, ...]
     expected: tuple[str, ...]
     volunteers: tuple[str, ...] = ()
+    beyond_budget: bool = False
 
 
 @dataclass(slots=True)

@@ -4,9 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from protocols.accord.steps import SETTLE
+from protocols.accord.steps import TABLE as ACCORD
+from protocols.concord.steps import RATIFY, ballot_number
+from protocols.concord.steps import TABLE as CONCORD
 from protocols.core.findings import Finding
 from protocols.room.evidence import Citation, Evidence, Roots, short
 from protocols.room.room import Room
+from protocols.stage.table import name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +35,11 @@ class Carried:
 def carried_in(room: Room) -> Iterator[Carried]:
     """Yield what claims carried in *room*: meanings, options, scores not below the bar, signatures."""
     for said in room.evidence.citations:
-        found = _in_accord(room, said) if said.step.startswith("accord.") else _in_concord(room, said)
+        found = None
+        if name_of(said.step) in ACCORD:
+            found = _in_accord(room, said)
+        elif name_of(said.step) in CONCORD:
+            found = _in_concord(room, said)
         if found is not None:
             yield found
 
@@ -38,7 +47,7 @@ def carried_in(room: Room) -> Iterator[Carried]:
 def _in_accord(room: Room, said: Citation) -> Carried | None:
     assert room.accord is not None
     meaning = room.accord.ids.get(said.about, {}).get(said.by, "")
-    if said.step == "accord.settle":
+    if said.step == SETTLE:
         settled = room.accord.settlements[said.about][said.by]
         meaning = settled.adopt or settled.rule or meaning
     return Carried(
@@ -53,10 +62,10 @@ def _in_concord(room: Room, said: Citation) -> Carried | None:
     if said.step == concord.proposals.reveal_step:
         own = [c.id for c in concord.candidates.values() if said.by in c.proposers and c.fate == "initial"]
         option = own[0] if own else ""
-    elif said.step == "concord.ratify":
+    elif said.step == RATIFY:
         if concord.ratified[said.by].accept:
             how, option, weighty = "signs", concord.standing or "", True
-    elif said.step.startswith("concord.ballot."):
+    elif ballot_number(said.step) is not None:
         score = concord.table.scores.get(said.by, {}).get(said.about)
         if score is not None and score >= room.setting.opening.rules.bar:
             how, option, weighty = f"scores {score}", said.about, True

@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from protocols.accord.steps import SETTLE
 from protocols.concord.machine import Concord
 from protocols.concord.selection import HIGHEST, LOWEST, Selection, SelectionRules, select
+from protocols.concord.steps import RATIFY, ballot
 from protocols.core.findings import Finding
 from protocols.messages.concord import option_id
 from protocols.room.room import Room
+from protocols.stage.table import reveal_of
 
 FEWEST_RIVALS, FEWEST_MEMBERS = 2, 3
 """Below these, to score the others' options lowest is nothing to note: of two, one always likes its own better."""
@@ -114,25 +117,23 @@ def pattern_findings(room: Room, patterns: dict[str, Pattern]) -> list[Finding]:
     findings = []
     for member, pattern in patterns.items():
         scoring, drift = pattern.scoring, pattern.drift
-        ballot = _answered(room, "concord.ballot.1.reveal", member)
+        scored = _answered(room, reveal_of(ballot(1)), member)
         several = len(room.setting.members) >= FEWEST_MEMBERS
         if several and scoring is not None and scoring.rivals == scoring.sole_minimum >= FEWEST_RIVALS:
             text = f"alone gave the least to each of the {scoring.rivals} options of others"
-            findings.append(Finding("sole_minimum", ballot, member, text))
+            findings.append(Finding("sole_minimum", scored, member, text))
         if scoring is not None and scoring.all_or_nothing:
             text = f"{scoring.hundreds} times 100, {scoring.zeros} times 0, {scoring.rejections} rejected, none between"
-            findings.append(Finding("all_or_nothing", ballot, member, text))
+            findings.append(Finding("all_or_nothing", scored, member, text))
         if drift is not None and len(drift.issues) == drift.of >= FEWEST_ISSUES and not drift.reasons + drift.claims:
             text = (
                 f"signed {drift.signed!r}, in none of {drift.of} issues what it had proposed, without a reason or claim"
             )
-            findings.append(Finding("drift_without_evidence", _answered(room, "concord.ratify", member), member, text))
+            findings.append(Finding("drift_without_evidence", _answered(room, RATIFY, member), member, text))
         for adoption in pattern.adoptions:
             if not adoption.reason and not adoption.claims:
                 text = f"took over another's meaning of {adoption.term!r}, without a reason or claim"
-                findings.append(
-                    Finding("adopted_without_reason", _answered(room, "accord.settle", member), member, text)
-                )
+                findings.append(Finding("adopted_without_reason", _answered(room, SETTLE, member), member, text))
     return findings
 
 
@@ -206,7 +207,7 @@ def _drift(room: Room, concord: Concord, member: str) -> Drift | None:
             {
                 cited.claim
                 for cited in room.evidence.citations
-                if cited.by == member and (cited.about == signed.id or cited.step == "concord.ratify")
+                if cited.by == member and (cited.about == signed.id or cited.step == RATIFY)
             }
         ),
     )
@@ -226,8 +227,6 @@ def _adoptions(room: Room, member: str) -> tuple[Adoption, ...]:
         said = settlements.get(member)
         taken = None if said is None else said.adopt or said.rule
         if said is not None and taken is not None and taken != accord.ids[term].get(member):
-            cited = {
-                c.claim for c in room.evidence.citations if (c.by, c.step, c.about) == (member, "accord.settle", term)
-            }
+            cited = {c.claim for c in room.evidence.citations if (c.by, c.step, c.about) == (member, SETTLE, term)}
             found.append(Adoption(term, _reasons([said.because]) > 0, len(cited)))
     return tuple(found)

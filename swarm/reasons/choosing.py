@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from protocols.concord.machine import RATIFY, Concord, Try
+from protocols.concord.machine import Concord, Try
 from protocols.concord.selection import order_key
+from protocols.concord.steps import OPTION, RATIFY
+from protocols.room.closing import CLOSING, WITNESSING
 from protocols.room.room import Room
+from protocols.stage.table import reveal_of
 from swarm.ledger.fold import Fold
 from swarm.reasons.counterfactual import Choice
 from swarm.reasons.words import (
@@ -117,9 +120,7 @@ def _ending(room: Room, choice: Choice | None) -> Reason:
 
 def _ended_by(room: Room) -> int:
     """Return the position at which the last step of the agenda closed, 0 if none did."""
-    return max(
-        (s.closed or 0 for i, s in room.closed.items() if i not in ("room.closing", "room.witnessing")), default=0
-    )
+    return max((s.closed or 0 for i, s in room.closed.items() if i not in (CLOSING, WITNESSING)), default=0)
 
 
 def _objection(concord: Concord, member: str, option: str) -> str:
@@ -186,7 +187,7 @@ def _compared(room: Room, choice: Choice, other: str, called: str) -> Reason:
     same = f"{title_of(concord, standing)} and {name} have the same objections and the same scores from the lowest up"
     if choice.incumbent == standing:
         return Reason(f"{same}; the option that stood already stays.", both)
-    nonces = answers_to(room, "concord.option.reveal").values()
+    nonces = answers_to(room, reveal_of(OPTION)).values()
     return Reason(f"{same}; the lot drawn from everyone's sealed nonces decides.", places([*both, *nonces]))
 
 

@@ -10,6 +10,7 @@ from protocols.commitments.tree import LifeCycle, leaves
 from protocols.core.instants import show_instant
 from protocols.messages.bodies import parse_body
 from protocols.messages.commitments import COMMITMENT_BODIES, CommitmentTerms, CreateCommitment
+from protocols.room.joining import PROMISING
 from protocols.room.room import Room
 from swarm.ledger.chain import Record
 from swarm.ledger.fold import Fold
@@ -63,7 +64,7 @@ def _terms(what: Fold | Room, name: str) -> tuple[CommitmentTerms | None, int]:
     base = name.partition("[")[0]
     for terms in room.setting.opening.promises:
         if terms.id == base:
-            return terms, answers_to(room, "room.promising").get(terms.debtor, 1)
+            return terms, answers_to(room, PROMISING).get(terms.debtor, 1)
     if concord is not None and room.ending is not None and room.ending.outcome == "agreed" and concord.standing:
         chosen = concord.candidates[concord.standing]
         for terms in chosen.option.commitments:

@@ -6,7 +6,9 @@ from typing import Any, Final
 
 from protocols.concord.machine import Concord
 from protocols.concord.selection import Selection
+from protocols.concord.steps import ballot
 from protocols.room.room import Room
+from protocols.stage.table import reveal_of
 from swarm.ledger.fold import Fold
 from swarm.reasons.counterfactual import Choice, Rise
 from swarm.text import shortened, visible
@@ -97,7 +99,7 @@ def ballots_on(room: Room, option: str, members: Iterable[str] | None = None) ->
     """Return the positions of the ballots that score *option*: of all members, or of *members*."""
     assert room.concord is not None
     number = next((each.number + 1 for each in room.concord.tries if each.option == option), 1)
-    answers = answers_to(room, f"concord.ballot.{number}.reveal")
+    answers = answers_to(room, reveal_of(ballot(number)))
     return places(answers.values() if members is None else (answers.get(member, 0) for member in members))
 
 

@@ -8,7 +8,9 @@ from markupsafe import Markup
 
 from protocols.concord.machine import Concord
 from protocols.concord.selection import HIGHEST
+from protocols.concord.steps import QUOTE, RATIFY, ballot
 from protocols.room.room import Room
+from protocols.stage.table import reveal_of
 from swarm.reasons import Reason as Why
 from swarm.reasons import reasons, why_not, would_have_changed
 from swarm.report.drawing import Drawing, element, is_hollow, outline, wrapped
@@ -149,7 +151,7 @@ class _Where:
         self._concord = concord
 
     def __call__(self, option: str, member: str) -> int:
-        step = self._room.closed.get(f"concord.ballot.{self._ballot.get(option, 1)}.reveal")
+        step = self._room.closed.get(reveal_of(ballot(self._ballot.get(option, 1))))
         return 0 if step is None else step.answers.get(member, 0)
 
     def proposed(self, option: str) -> int:
@@ -228,15 +230,15 @@ def _given(room: Room, concord: Concord, where: _Where) -> list[Given]:
         if option in titles
     ]
     found += [
-        Given(member, "", said.because or "", True, room.closed["concord.ratify"].answers.get(member, 0))
+        Given(member, "", said.because or "", True, room.closed[RATIFY].answers.get(member, 0))
         for member, said in concord.ratified.items()
-        if not said.accept and "concord.ratify" in room.closed
+        if not said.accept and RATIFY in room.closed
     ]
     return found
 
 
 def _quotes(room: Room, concord: Concord) -> list[Sentence]:
-    step = room.closed.get("concord.quote")
+    step = room.closed.get(QUOTE)
     told = []
     for issue, values in concord.quotes.items():
         owner = room.setting.opening.authority.issues[issue]

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from protocols.concord.selection import HIGHEST
+from protocols.concord.steps import RATIFY, ballot
 from protocols.core.findings import CODES, Severity
 from protocols.core.instants import format_duration, parse_duration
+from protocols.room.closing import CLOSING
+from protocols.stage.table import reveal_of
 from swarm.report.reading import Reading
 from swarm.report.sentences import Sentence, blanks, count, say
 
@@ -113,10 +116,10 @@ def _end(reading: Reading) -> list[int]:
     room = reading.room
     if room is None or room.ending is None:
         return []
-    ratified = room.closed.get("concord.ratify")
+    ratified = room.closed.get(RATIFY)
     if ratified is not None:
         return list(ratified.answers.values())
-    closed = [step.closed for step in room.closed.values() if step.closed and not step.id.startswith("room.clos")]
+    closed = [step.closed for step in room.closed.values() if step.closed and step.id != CLOSING]
     return [max(closed)] if closed else []
 
 
@@ -125,7 +128,7 @@ def _scored(reading: Reading) -> list[int]:
     room, decision = reading.room, reading.summary["decision"]
     assert room is not None and room.concord is not None
     number = next((t.number + 1 for t in room.concord.tries if t.option == decision["id"]), 1)
-    step = room.closed.get(f"concord.ballot.{number}.reveal")
+    step = room.closed.get(reveal_of(ballot(number)))
     return [] if step is None else list(step.answers.values())
 
 

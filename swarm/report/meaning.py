@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from protocols.accord.machine import SETTLE, Accord, Divergence
+from protocols.accord.machine import Accord, Divergence
+from protocols.accord.steps import SETTLE
 from protocols.messages.accord import Bound
 from protocols.room.room import Room
 from protocols.stage.usage import used_terms, words_of

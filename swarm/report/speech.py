@@ -6,8 +6,13 @@ from typing import Final
 
 from markupsafe import Markup
 
+from protocols.accord.steps import MEANING, READING, SETTLE
+from protocols.concord.steps import BALLOT, IMPROVE, OPTION, QUOTE, RATIFY
+from protocols.room.closing import CLOSING, WITNESSING
+from protocols.room.joining import JOINING, PROMISING
 from protocols.room.room import Room
 from protocols.stage.steps import Step
+from protocols.stage.table import name_of, number_of, reveal_of, seal_of, sealed_round
 from swarm.report.drawing import Drawing
 from swarm.report.reading import Reading, Said
 from swarm.report.sentences import Sentence, blanks, count, say
@@ -107,32 +112,29 @@ def _row(room: Room, step: Step, late: Mapping[str, Sequence[Said]]) -> StepRow:
 
 
 _WORDS: Final = {
-    "room.joining": "join the room",
-    "room.promising": "make the promises of the opening",
-    "accord.meaning.seal": "seal what the terms mean",
-    "accord.meaning.reveal": "reveal what the terms mean",
-    "accord.reading.seal": "seal how they read the others",
-    "accord.reading.reveal": "reveal how they read the others",
-    "accord.settle": "settle differences of meaning",
-    "concord.quote": "quote what they alone decide",
-    "concord.option.seal": "seal an option",
-    "concord.option.reveal": "reveal an option",
-    "concord.ratify": "sign the outcome",
-    "room.closing": "sign the end",
-    "room.witnessing": "witness the signatures",
+    JOINING: "join the room",
+    PROMISING: "make the promises of the opening",
+    seal_of(MEANING): "seal what the terms mean",
+    reveal_of(MEANING): "reveal what the terms mean",
+    seal_of(READING): "seal how they read the others",
+    reveal_of(READING): "reveal how they read the others",
+    SETTLE: "settle differences of meaning",
+    QUOTE: "quote what they alone decide",
+    seal_of(OPTION): "seal an option",
+    reveal_of(OPTION): "reveal an option",
+    seal_of(BALLOT): "seal the scores, round N",
+    reveal_of(BALLOT): "reveal the scores, round N",
+    IMPROVE: "improve, or pass (N)",
+    RATIFY: "sign the outcome",
+    CLOSING: "sign the end",
+    WITNESSING: "witness the signatures",
 }
 
 
 def step_in_words(step: str) -> str:
     """Return what a step asks of its members; of one that is not known, its id."""
-    if step in _WORDS:
-        return _WORDS[step]
-    parts = step.split(".")
-    if step.startswith("concord.ballot.") and len(parts) == 4:
-        return f"{parts[3]} the scores, round {parts[2]}"
-    if step.startswith("concord.improve.") and len(parts) == 3:
-        return f"improve, or pass ({parts[2]})"
-    return step
+    words = _WORDS.get(name_of(step))
+    return step if words is None else words.replace("N", str(number_of(step)))
 
 
 def _told(room: Room, steps: Sequence[Step], rows: Sequence[StepRow]) -> Iterator[Sentence]:
@@ -167,10 +169,9 @@ def _told(room: Room, steps: Sequence[Step], rows: Sequence[StepRow]) -> Iterato
 def _rounds(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
     by_id = {step.id: step for step in steps}
     for step in steps:
-        if step.id.endswith(".seal"):
-            reveal = by_id.get(step.id.removesuffix("seal") + "reveal")
-            if reveal is not None:
-                yield step, reveal
+        prefix = sealed_round(step.id)
+        if prefix is not None and step.id == seal_of(prefix) and reveal_of(prefix) in by_id:
+            yield step, by_id[reveal_of(prefix)]
 
 
 def _precedes(seal: Step, reveal: Step) -> bool:
@@ -202,7 +203,8 @@ def _picture(reading: Reading, room: Room, steps: Sequence[Step], late: Mapping[
         start, end = place(step.opened + 0.5), place(min(step.closed or last, last) + 0.5)
         if end <= start:
             continue
-        kind = "seal" if step.id.endswith(".seal") else "reveal" if step.id.endswith(".reveal") else "other"
+        prefix = sealed_round(step.id)
+        kind = "other" if prefix is None else step.id.removeprefix(f"{prefix}.")
         art.add("rect", x=start, y=TOP - 6, width=end - start, height=ROW * len(members) + 12, class_=f"step {kind}")
         art.line(start, TOP - 12, start, height - 6, "rule")
         x, y = start + 4, TOP - 14
@@ -232,7 +234,7 @@ def _picture(reading: Reading, room: Room, steps: Sequence[Step], late: Mapping[
 
 
 def _brief(step: str) -> str:
-    return step.removeprefix("accord.").removeprefix("concord.").removeprefix("room.")
+    return step.partition(".")[2]
 
 
 def _record(art: Drawing, said: Said, x: float, y: float, *, late: bool) -> None:

@@ -27,7 +27,6 @@ from protocols.duties.duties import (
 )
 from protocols.messages.concord import Ratify
 from protocols.messages.room import VERSIONS
-from protocols.stage.sealed import SealedRound
 from protocols.views.briefing import briefing
 from swarm.clock import earlier
 from swarm.errors import BadEntry, SwarmError, TooLarge
@@ -275,24 +274,13 @@ class Seat:
             hold_to(self._mandate, duty, body, self._replica.room)
 
     def _reveal(self, duty: RevealDuty) -> dict[str, Any]:
-        round_ = self._round(duty.sealed_step)
-        seal, box = round_.seals[self._name], round_.boxes[self._name]
         try:
-            own = open_box(self._identity, self._replica.name, duty.sealed_step, seal, box)
+            own = open_box(self._identity, self._replica.name, duty.sealed_step, duty.digest, duty.box)
         except BadEntry as error:
             return _excuse(duty, str(error))
         cost = (own.secret or {}).get("cost")
         self._opening = [] if cost is None else [cost]
         return {"kind": "reveal", "step": duty.step, "nonce": own.nonce, "content": own.content}
-
-    def _round(self, sealed_step: str) -> SealedRound[Any]:
-        room = self._replica.room
-        rounds: list[SealedRound[Any]] = []
-        if room.accord is not None:
-            rounds += [room.accord.meaning, room.accord.reading]
-        if room.concord is not None:
-            rounds += [room.concord.proposals, room.concord.ballot]
-        return next(r for r in rounds if r.seal_step == sealed_step)
 
     # -- minds ----------------------------------------------------------------------------------------------------
 

@@ -230,7 +230,7 @@ class Insider:
     def round(self, sealed_step: str) -> Any:
         concord = self.replica.room.concord
         assert concord is not None
-        return next(each for each in (concord.proposals, concord.ballot) if each.seal_step == sealed_step)
+        return next(each for each in concord.rounds() if each.seal_step == sealed_step)
 
     def opened(self, sealed_step: str) -> Any:
         """Open the own box of *sealed_step*."""

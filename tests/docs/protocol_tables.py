@@ -6,6 +6,7 @@ A table stands between two marks in its page; everything else there is written b
 import inspect
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -19,12 +20,18 @@ import protocols.messages.budget
 import protocols.messages.claims
 import protocols.messages.commitments
 import protocols.messages.concord
+from protocols.accord.steps import TABLE as ACCORD
+from protocols.concord.steps import TABLE as CONCORD
 from protocols.core.findings import CODES
 from protocols.core.message import Message
 from protocols.messages.accord import Interpretations, Readings
 from protocols.messages.bodies import BODIES
 from protocols.messages.concord import BallotContent, Proposal
 from protocols.messages.room import RoomOpen
+from protocols.room.closing import TABLE as CLOSING
+from protocols.room.joining import JOINING_TABLE, PROMISING_TABLE
+from protocols.room.room import STAGES
+from protocols.stage.table import Table, picture
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "protocol"
 SEALED = (Interpretations, Readings, Proposal, BallotContent)
@@ -204,7 +211,30 @@ def codes() -> str:
     return "\n".join(["| code | severity | means |", "|---|---|---|", *rows])
 
 
-MAKERS = {"bodies": bodies, "sealed": sealed, "parts": parts, "forms": forms, "codes": codes}
+PICTURES: dict[str, Table] = {
+    "stages": STAGES,
+    "joining": JOINING_TABLE,
+    "promising": PROMISING_TABLE,
+    "accord": ACCORD,
+    "concord": CONCORD,
+    "closing": CLOSING,
+}
+"""The tables of steps that a page shows as a picture."""
+
+
+def drawn(table: Table) -> Callable[[], str]:
+    """Return what draws *table* as a block that GitHub and others show as a picture."""
+    return lambda: f"```mermaid\n{picture(table)}\n```"
+
+
+MAKERS: dict[str, Callable[[], str]] = {
+    "bodies": bodies,
+    "sealed": sealed,
+    "parts": parts,
+    "forms": forms,
+    "codes": codes,
+    **{name: drawn(table) for name, table in PICTURES.items()},
+}
 
 
 def renewed(text: str) -> str:

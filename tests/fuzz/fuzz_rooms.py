@@ -209,9 +209,7 @@ def step_by_step(script: Script) -> Iterator[tuple[Fold, Saying, dict[str, Any]]
 def unsealed(fold: Fold, author: str, body: dict[str, Any]) -> None:
     """Let the seal of *author* in *fold* be one of what *body* reveals, so that it gets to the rules."""
     room = fold.room
-    rounds = [] if room.accord is None else [room.accord.meaning, room.accord.reading]
-    rounds += [] if room.concord is None else [room.concord.proposals, room.concord.ballot]
-    for each in rounds:
+    for each in [] if room.stage is None else room.stage.rounds():
         if room.step is not None and each.reveal_step == room.step.id:
             with suppress(Exception):
                 said = seal_digest(fold.chain.room, author, each.seal_step, body["nonce"], body["content"])

@@ -8,29 +8,11 @@ from protocols.core.instants import Duration, parse_duration
 from protocols.core.message import Message
 from protocols.duties.duties import PerformDuty
 from protocols.messages.commitments import (
-    AcceptCommitment,
-    AssignCommitment,
-    CancelCommitment,
+    ON_COMMITMENT,
     ConfirmReport,
-    DelegateCommitment,
     DisputeReport,
-    ReleaseCommitment,
     ReportEvent,
-    ResumeCommitment,
-    SuspendCommitment,
-    WaiveCommitment,
 )
-
-_OPERATIONS: dict[str, type[Message]] = {
-    "cancel": CancelCommitment,
-    "release": ReleaseCommitment,
-    "waive": WaiveCommitment,
-    "delegate": DelegateCommitment,
-    "assign": AssignCommitment,
-    "accept": AcceptCommitment,
-    "suspend": SuspendCommitment,
-    "resume": ResumeCommitment,
-}
 
 
 class Actor:
@@ -82,4 +64,4 @@ def _act(planned: Performance) -> Message:
         return ReportEvent(event=planned.event, attributes=planned.attributes)
     assert planned.do is not None
     said = {"commitment": planned.commitment, "to": planned.to, "until": planned.until, "because": planned.because}
-    return _OPERATIONS[planned.do].model_validate({key: value for key, value in said.items() if value is not None})
+    return ON_COMMITMENT[planned.do].model_validate({key: value for key, value in said.items() if value is not None})

@@ -13,6 +13,7 @@ from protocols.core.instants import parse_duration
 from protocols.core.message import Message, Name, Text, Title, Words
 from protocols.messages.accord import Interpretation, Judgement
 from protocols.messages.claims import Cites, Claim
+from protocols.messages.commitments import OperationName
 from protocols.messages.concord import Option, Value
 
 Score = Annotated[int, Field(ge=0, le=100)]
@@ -96,7 +97,7 @@ class Performance(Message):
 
     event: Name | None = None
     attributes: dict[Name, Text] = Field(default_factory=dict)
-    do: Literal["cancel", "release", "waive", "delegate", "assign", "accept", "suspend", "resume"] | None = None
+    do: OperationName | None = None
     commitment: Name | None = None
     to: Name | None = None
     until: Name | None = None

@@ -13,23 +13,16 @@ from agents.human.forms import LATER, NO, YES, Screen, Terminal, Wrong
 from protocols.core.message import Message
 from protocols.duties.duties import PerformDuty, ReportAsked
 from protocols.messages.commitments import (
-    AcceptCommitment,
-    CancelCommitment,
+    ON_COMMITMENT,
     ConfirmReport,
     DisputeReport,
-    ReleaseCommitment,
     ReportEvent,
-    WaiveCommitment,
 )
 
 LISTEN_S = 0.25
 """How long the desk listens before it looks at its duty again."""
-ON_COMMITMENTS: dict[str, type[Message]] = {
-    "cancel": CancelCommitment,
-    "release": ReleaseCommitment,
-    "waive": WaiveCommitment,
-    "accept": AcceptCommitment,
-}
+OFFERED = ("cancel", "release", "waive", "accept")
+"""The acts on a commitment that a person can type: those that need no more than a reason."""
 OVER = ("satisfied", "expired", "violated", "terminated", "none")
 
 
@@ -192,7 +185,7 @@ def _act(text: str, duty: PerformDuty) -> tuple[Message, str, list[object]]:
     rest = rest.strip()
     reader: dict[str, Callable[[str, str, PerformDuty], tuple[Message, str, list[object]]]] = {
         "report": _report,
-        **dict.fromkeys(ON_COMMITMENTS, _operation),
+        **dict.fromkeys(OFFERED, _operation),
     }
     if verb.lower() not in reader:
         raise Wrong("report EVENT, or cancel, release, waive or accept PROMISE; ? lists what there is")
@@ -223,10 +216,10 @@ def _operation(verb: str, rest: str, duty: PerformDuty) -> tuple[Message, str, l
         if rest == commitment or rest.startswith(commitment + " "):
             because = rest[len(commitment) :].strip()
             said: dict[str, str] = {"commitment": commitment}
-            if because and verb != "accept":
+            if because and "because" in ON_COMMITMENT[verb].model_fields:
                 said["because"] = because
             shown = f"{verb} {{}}{', because “{}”' if 'because' in said else ''}"
-            return ON_COMMITMENTS[verb](**said), shown, list(said.values())
+            return ON_COMMITMENT[verb](**said), shown, list(said.values())
     raise Wrong(f"{verb} one of: {', '.join(duty.promises) or 'none now'}")
 
 

@@ -18,32 +18,14 @@ from protocols.core.instants import SECOND
 from protocols.core.message import Message
 from protocols.messages.accord import Interpretation, Judgement, Readings, Settlement, Verdict
 from protocols.messages.commitments import (
-    AcceptCommitment,
-    AssignCommitment,
-    CancelCommitment,
+    ON_COMMITMENT,
     CommitmentTerms,
     ConfirmReport,
-    DelegateCommitment,
     DisputeReport,
-    ReleaseCommitment,
+    OperationName,
     ReportEvent,
-    ResumeCommitment,
-    SuspendCommitment,
-    WaiveCommitment,
 )
 from protocols.messages.concord import Issue, Option, Value
-
-_OPERATIONS: Mapping[str, type[Message]] = {
-    "cancel": CancelCommitment,
-    "release": ReleaseCommitment,
-    "waive": WaiveCommitment,
-    "delegate": DelegateCommitment,
-    "assign": AssignCommitment,
-    "accept": AcceptCommitment,
-    "suspend": SuspendCommitment,
-    "resume": ResumeCommitment,
-}
-
 
 Amount = Annotated[int | str, Field(description="a decimal as text, or an integer")]
 
@@ -385,7 +367,7 @@ class EventReported(Message):
 class Operation(Message):
     """Something to do with a promise."""
 
-    do: Literal["cancel", "release", "waive", "delegate", "assign", "accept", "suspend", "resume"]
+    do: OperationName
     promise: str = Field(description="its id")
     to: str | None = None
     until: str | None = None
@@ -422,6 +404,6 @@ class PerformForm(Message):
                 raise Problem(f"promise {said.promise!r}: there are {', '.join(promises) or 'none'}")
             fields = {"to": said.to, "until": said.until, "because": said.because or None}
             place = f"{said.do} {said.promise}"
-            acts.append(checked(_OPERATIONS[said.do], place, commitment=said.promise, **fields))
+            acts.append(checked(ON_COMMITMENT[said.do], place, commitment=said.promise, **fields))
         again = self.again_in_seconds
         return Performed(acts, None if again is None else int(Decimal(again) * SECOND))

@@ -2,28 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
+from protocols.commitments.lifecycle import MAY
 from protocols.core.instants import Instant, parse_instant
 from protocols.core.message import Message
 from protocols.messages.commitments import (
-    AcceptCommitment,
-    AssignCommitment,
-    CancelCommitment,
-    ConfirmReport,
+    ACTS,
+    CREATE,
+    ON_REPORT,
+    REPORT,
     CreateCommitment,
-    DecideReport,
-    DelegateCommitment,
-    DisputeReport,
-    ReleaseCommitment,
     ReportEvent,
-    ResumeCommitment,
-    SuspendCommitment,
-    WaiveCommitment,
 )
 
-REPORT = "report"
-ANSWERS = ("confirm", "dispute", "decide")
-OPERATIONS = ("create", "cancel", "release", "waive", "delegate", "accept", "assign", "suspend", "resume")
+ANSWERS: Final = tuple(ON_REPORT)
+OPERATIONS: Final = tuple(move.value for move in MAY)
+"""What parties do to commitments, in the order of the table that says who may."""
 DOES = (*OPERATIONS, *ANSWERS)
 """Every word that ``do`` may hold in a history."""
 
@@ -94,35 +89,26 @@ class ActRefused(Exception):
         super().__init__(f"{code}: {why}")
 
 
-_ON_COMMITMENT = {
-    CancelCommitment: "cancel",
-    ReleaseCommitment: "release",
-    WaiveCommitment: "waive",
-    AcceptCommitment: "accept",
-    ResumeCommitment: "resume",
+_VERBS: Final = {body: verb for verb, body in ACTS.items()}
+_TAKEN: Final = {
+    body: tuple(name for name in ("commitment", "report", "to", "holds", "until") if name in body.model_fields)
+    for body in ACTS.values()
 }
+"""What of a body is part of the act that it stands for."""
 
 
 def act_of(body: Message, *, at: Instant, item: int, by: str, entry_id: str) -> Sequence[Act]:
-    """Return the acts that a room's body stands for; the id of a report is that of its entry."""
-    match body:
-        case CreateCommitment():
-            return [Act(at, item, by, "create", commitment=terms.id) for terms in body.commitments]
-        case ReportEvent():
-            return [Act(at, item, by, REPORT, report=entry_id, event=body.event, attributes=dict(body.attributes))]
-        case ConfirmReport():
-            return [Act(at, item, by, "confirm", report=body.report)]
-        case DisputeReport():
-            return [Act(at, item, by, "dispute", report=body.report)]
-        case DecideReport():
-            return [Act(at, item, by, "decide", report=body.report, holds=body.holds)]
-        case DelegateCommitment():
-            return [Act(at, item, by, "delegate", commitment=body.commitment, to=body.to)]
-        case AssignCommitment():
-            return [Act(at, item, by, "assign", commitment=body.commitment, to=body.to)]
-        case SuspendCommitment():
-            until = None if body.until is None else parse_instant(body.until)
-            return [Act(at, item, by, "suspend", commitment=body.commitment, until=until)]
-        case CancelCommitment() | ReleaseCommitment() | WaiveCommitment() | AcceptCommitment() | ResumeCommitment():
-            return [Act(at, item, by, _ON_COMMITMENT[type(body)], commitment=body.commitment)]
-    raise TypeError(f"{type(body).__name__} is no body about commitments")
+    """Return the acts that a room's body stands for; the id of a report is that of its entry.
+
+    Raises ``TypeError`` for a body that is not about promises.
+    """
+    if isinstance(body, CreateCommitment):
+        return [Act(at, item, by, CREATE, commitment=terms.id) for terms in body.commitments]
+    if isinstance(body, ReportEvent):
+        return [Act(at, item, by, REPORT, report=entry_id, event=body.event, attributes=dict(body.attributes))]
+    if type(body) not in _VERBS:
+        raise TypeError(f"{type(body).__name__} is no body about commitments")
+    said: dict[str, Any] = {name: getattr(body, name) for name in _TAKEN[type(body)]}
+    if said.get("until") is not None:
+        said["until"] = parse_instant(said["until"])
+    return [Act(at, item, by, _VERBS[type(body)], **said)]

@@ -12,7 +12,6 @@ from typing import Final
 from protocols.commitments.acts import (
     ANSWERS,
     NOTHING,
-    REPORT,
     Act,
     ActRefused,
     Applied,
@@ -31,7 +30,7 @@ from protocols.commitments.reports import Awaited, Reports
 from protocols.commitments.status import Status, moving, open_instances, status_of, statuses
 from protocols.commitments.tree import Condition, LifeCycle, event_of, leaves
 from protocols.core.instants import Instant
-from protocols.messages.commitments import CommitmentTerms, EventRule
+from protocols.messages.commitments import REPORT, CommitmentTerms, EventRule
 
 MOST_INSTANCES: Final = 10_000
 """Instances that one commitment of a room may have."""

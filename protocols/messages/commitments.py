@@ -5,7 +5,8 @@ antecedent comes to hold, to bring about the consequent (M. P. Singh, "An ontolo
 systems", 1999). Conditions are text in the language of `protocols.commitments.conditions`.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -197,3 +198,25 @@ COMMITMENT_BODIES = (
     DisputeReport,
     DecideReport,
 )
+"""Everything that is said about promises. A new act is a model in this tuple; the rest of the tables select from it."""
+
+ACTS: Final[Mapping[str, type[Message]]] = {
+    body.model_fields["kind"].default.rpartition(".")[2]: body for body in COMMITMENT_BODIES
+}
+"""The acts on promises: the verb, which is the last part of the kind, and the model of the body."""
+ON_COMMITMENT: Final[Mapping[str, type[Message]]] = {
+    verb: body for verb, body in ACTS.items() if "commitment" in body.model_fields
+}
+"""The acts on one commitment that there is."""
+ON_REPORT: Final[Mapping[str, type[Message]]] = {
+    verb: body for verb, body in ACTS.items() if "report" in body.model_fields
+}
+"""The answers to a report."""
+REPORT: Final = "report"
+CREATE: Final = "create"
+
+if TYPE_CHECKING:
+    OperationName = str
+else:
+    OperationName = Literal[tuple(ON_COMMITMENT)]
+    """The verb of an act on one commitment, where a file or a mind names it."""

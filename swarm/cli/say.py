@@ -8,23 +8,15 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from protocols.commitments.acts import ANSWERS, OPERATIONS
 from protocols.core.canonical import canonical
 from protocols.core.message import Message
 from protocols.messages.bodies import first_problem
 from protocols.messages.commitments import (
-    AcceptCommitment,
-    AssignCommitment,
-    CancelCommitment,
-    ConfirmReport,
+    ACTS,
+    REPORT,
     CreateCommitment,
-    DecideReport,
-    DelegateCommitment,
-    DisputeReport,
-    ReleaseCommitment,
     ReportEvent,
-    ResumeCommitment,
-    SuspendCommitment,
-    WaiveCommitment,
 )
 from protocols.messages.room import Leave, Tick
 from protocols.stage.stage import Refused
@@ -90,17 +82,23 @@ def _because(kind: type[Message], because: str | None) -> dict[str, str]:
     return {"because": because}
 
 
-def _suspend(arguments: Sequence[str], because: str | None) -> Message:
-    if not 1 <= len(arguments) <= 2:
-        raise BadInput("expected COMMITMENT, and the instant UNTIL which it is suspended if there is one")
-    until = arguments[1] if len(arguments) == 2 else None
-    return SuspendCommitment(commitment=arguments[0], until=until, because=because)
+def _until(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
+    def make(arguments: Sequence[str], because: str | None) -> Message:
+        if not 1 <= len(arguments) <= 2:
+            raise BadInput("expected COMMITMENT, and the instant UNTIL which it is suspended if there is one")
+        until = arguments[1] if len(arguments) == 2 else None
+        return kind(commitment=arguments[0], until=until, **_because(kind, because))  # type: ignore[call-arg]
+
+    return make
 
 
-def _decide(arguments: Sequence[str], because: str | None) -> Message:
-    if len(arguments) != 2 or arguments[1] not in ("holds", "fails"):
-        raise BadInput("expected REPORT and holds or fails")
-    return DecideReport(report=arguments[0], holds=arguments[1] == "holds", because=because)
+def _holds(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
+    def make(arguments: Sequence[str], because: str | None) -> Message:
+        if len(arguments) != 2 or arguments[1] not in ("holds", "fails"):
+            raise BadInput("expected REPORT and holds or fails")
+        return kind(report=arguments[0], holds=arguments[1] == "holds", **_because(kind, because))  # type: ignore[call-arg]
+
+    return make
 
 
 def _report(arguments: Sequence[str], because: str | None) -> Message:
@@ -122,20 +120,20 @@ def _tick(arguments: Sequence[str], because: str | None) -> Message:
     return Tick()
 
 
+def _act(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
+    """Return how to make a body of *kind* from words: by what it has to say beside what it is about."""
+    if kind is CreateCommitment:
+        return _create
+    if kind is ReportEvent:
+        return _report
+    for field, made in {"to": _to, "until": _until, "holds": _holds}.items():
+        if field in kind.model_fields:
+            return made(kind)
+    return _on(kind)
+
+
 SAYINGS: dict[str, Callable[[Sequence[str], str | None], Message]] = {
-    "report": _report,
-    "confirm": _on(ConfirmReport),
-    "dispute": _on(DisputeReport),
-    "decide": _decide,
-    "create": _create,
-    "cancel": _on(CancelCommitment),
-    "release": _on(ReleaseCommitment),
-    "waive": _on(WaiveCommitment),
-    "delegate": _to(DelegateCommitment),
-    "accept": _on(AcceptCommitment),
-    "assign": _to(AssignCommitment),
-    "suspend": _suspend,
-    "resume": _on(ResumeCommitment),
+    **{verb: _act(ACTS[verb]) for verb in (REPORT, *ANSWERS, *OPERATIONS)},
     "leave": _leave,
     "tick": _tick,
 }

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from protocols.commitments.acts import REPORT, Act, act_of
+from protocols.commitments.acts import Act, act_of
 from protocols.commitments.graph import Trouble
 from protocols.commitments.lifecycle import OPEN_STATES
 from protocols.commitments.status import Status
 from protocols.core.findings import Finding
 from protocols.core.instants import Instant, parse_instant, show_instant
 from protocols.messages.bodies import parse_body
-from protocols.messages.commitments import COMMITMENT_BODIES, CommitmentTerms, EventRule
+from protocols.messages.commitments import COMMITMENT_BODIES, REPORT, CommitmentTerms, EventRule
 from swarm.errors import BadInput
 from swarm.files.document import Document, load, validate
 from swarm.history.recorder import Item, Move, Recorder, in_words

@@ -8,32 +8,33 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, WithJsonSchema
 
-from protocols.commitments.acts import DOES, REPORT, Act, Refusal
+from protocols.commitments.acts import DOES, Act, Refusal
 from protocols.commitments.reports import POWERS, check_authority
 from protocols.commitments.status import Status
 from protocols.commitments.tracker import Tracker
 from protocols.core.canonical import JSON
 from protocols.core.instants import INSTANT_FORM, Instant, parse_instant, show_instant
 from protocols.core.message import Message, Name
-from protocols.messages.commitments import CommitmentTerms, EventRule
+from protocols.messages.commitments import ACTS, CREATE, REPORT, CommitmentTerms, EventRule
 from swarm.errors import BadInput
 from swarm.files.document import Document, load, validate
 from swarm.files.scalars import describe, hold_decimal, quote, write_decimal
 from swarm.files.validation import Path
 
-_DO_FIELDS: Final[Mapping[str, tuple[frozenset[str], frozenset[str]]]] = {
-    # what each `do` needs, and what it may have besides; every line has `at` and `by`
-    "confirm": (frozenset({"report"}), frozenset({"because"})),
-    "dispute": (frozenset({"report"}), frozenset({"because"})),
-    "decide": (frozenset({"report", "holds"}), frozenset({"because"})),
-    "delegate": (frozenset({"commitment", "to"}), frozenset({"because"})),
-    "assign": (frozenset({"commitment", "to"}), frozenset({"because"})),
-    "suspend": (frozenset({"commitment"}), frozenset({"until", "because"})),
-    **{
-        do: (frozenset({"commitment"}), frozenset({"because"}))
-        for do in ("create", "cancel", "release", "accept", "resume", "waive")
-    },
-}
+
+def _fields_of(do: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what a line that does *do* needs, and what it may have besides; every line has `at` and `by`.
+
+    A line creates one commitment, and may give a reason for whatever it does.
+    """
+    if do == CREATE:
+        return frozenset({"commitment"}), frozenset({"because"})
+    said = {name: field for name, field in ACTS[do].model_fields.items() if name != "kind"}
+    needed = frozenset(name for name, field in said.items() if field.is_required())
+    return needed, frozenset(said) - needed | {"because"}
+
+
+_DO_FIELDS: Final = {do: _fields_of(do) for do in DOES}
 _EVERY_LINE = frozenset({"at", "by"})
 
 _LINE_SCHEMA: Final[JSON] = {

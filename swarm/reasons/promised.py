@@ -147,7 +147,8 @@ def _entry_in_words(what: Fold | Room, position: int) -> str:
         return ""
     if not isinstance(body, COMMITMENT_BODIES) or isinstance(body, CreateCommitment):
         return ""
-    verb = _VERBS.get(record.entry.kind.rpartition(".")[2], "")
+    verb = record.entry.kind.rpartition(".")[2]
+    verb = _VERBS.get(verb, f"said {verb} of")
     plain = body.plain()
     about = plain.get("event") or plain.get("commitment") or _reported(what, plain.get("report", ""))
     attributes = ", ".join(f"{visible(k)} {said(str(v), 40)}" for k, v in (plain.get("attributes") or {}).items())

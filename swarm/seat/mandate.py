@@ -11,28 +11,35 @@ widen it. The fields are told in ``docs/mandate.md``.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from agents.script import Score, ValueWritten
+from protocols.commitments.acts import ANSWERS, OPERATIONS
 from protocols.commitments.tree import NUMBER
 from protocols.concord.options import complete
 from protocols.core.message import Message, Name
 from protocols.duties.duties import Duty, InterpretDuty, PerformDuty, ProposeDuty, RatifyDuty, ReadDuty, ScoreDuty
 from protocols.messages.bodies import kind_of, parse_body
-from protocols.messages.commitments import COMMITMENT_BODIES, AcceptCommitment, CommitmentTerms, CreateCommitment
+from protocols.messages.commitments import (
+    COMMITMENT_BODIES,
+    REPORT,
+    AcceptCommitment,
+    CommitmentTerms,
+    CreateCommitment,
+)
 from protocols.messages.concord import BallotContent, Improve, Option, Proposal, Quote, Ratify, Value
 from protocols.messages.room import Join
 from protocols.room.room import Room
 from swarm.files.scalars import DecimalText
 from swarm.seat.demand import CannotTell, demand_of
 
-Verb = Literal[
-    "report", "confirm", "dispute", "decide",
-    "create", "cancel", "release", "waive", "delegate", "accept", "assign", "suspend", "resume",
-]  # fmt: skip
-"""What can be said about promises: the last part of the kind of its body."""
+if TYPE_CHECKING:
+    Verb = str
+else:
+    Verb = Literal[(REPORT, *ANSWERS, *OPERATIONS)]
+    """What can be said about promises: the last part of the kind of its body."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,10 @@ def say_command(
     server: Annotated[str, typer.Option(help="The NATS server that holds the room.")],
     tls_ca: TlsCa = None,
     because: Annotated[str | None, typer.Option(help="The reason, where one can be given.")] = None,
-    outbox: Annotated[Path | None, typer.Option(help="Keep what is signed here before it is sent.")] = None,
+    outbox: Annotated[
+        Path | None, typer.Option(help="Keep what is signed in this file before it is sent, not in the key's folder.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Report once more what was reported before.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
 ) -> int:
     """Say one thing in a room as a member.
@@ -169,18 +172,20 @@ def say_command(
     create FILE, cancel, release, waive, accept or resume COMMITMENT, delegate or assign COMMITMENT NAME,
     suspend COMMITMENT [UNTIL], leave, tick.
 
+    What is signed is kept first, in a folder of the key's own (XDG_STATE_HOME or ~/.local/state, then swarm/KEY): a
+    command that failed can be given again, and nothing is said twice. A report that was made before is "already said".
+
     Example: swarm say acme-renewal-abc… report paid amount=100 --key me.key --server nats://127.0.0.1:4222
 
-    Exit codes: 0 said, 1 the rules would refuse it (nothing is said), 2 bad input, 3 the log is out of reach.
+    Exit codes: 0 said, now or before, 1 the rules would refuse it (nothing is said), 2 bad input, 3 the log is out of
+    reach or refuses it.
     """
-    from swarm.seat.outbox import FileOutbox
     from swarm.visit.saying import say
 
     body = body_of(what, words or [], because)
     identity = Identity.load(key)
     try:
-        kept = FileOutbox(outbox) if outbox is not None else None
-        said = asyncio.run(say(room, body, identity, server, outbox=kept, tls_ca=tls_ca))
+        said = asyncio.run(say(room, body, identity, server, outbox=outbox, again=again, tls_ca=tls_ca))
     except Refused as refused:
         if as_json:
             print_json({"said": False, "code": refused.code, "why": refused.why})
@@ -189,9 +194,13 @@ def say_command(
         return EXIT_REFUSED
     if as_json:
         findings = [finding.plain() for finding in said.findings]
-        print_json({"said": True, "id": said.id, "position": said.position, "findings": findings})
+        first = None if said.first is None else {"id": said.first.id, "kind": said.first.kind}
+        told = {"already": said.already, "first": first, "findings": findings}
+        print_json({"said": True, "id": said.id, "position": said.position, **told})
     else:
-        print(f"said at {said.position}: {said.id}")
+        if said.first is not None:
+            print(f"said first, as it was signed by an earlier command: {visible(said.first.kind)} {said.first.id}")
+        print(f"{'already said' if said.already else 'said'} at {said.position}: {said.id}")
         for finding in said.findings:
             print(f"  {finding.code}: {visible(finding.text)}")
     return 0
@@ -202,15 +211,18 @@ def receipt_command(
     key: Annotated[Path, typer.Option(help="The member's key file.")],
     server: Annotated[str, typer.Option(help="The NATS server that holds the room.")],
     tls_ca: TlsCa = None,
+    outbox: Annotated[Path | None, typer.Option(help="Where `swarm say` was told to keep what it signs.")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write it here instead of stdout.")] = None,
 ) -> int:
     """Sign how far a room's log goes now, and its head there; an audit takes it with --receipt.
+
+    Nothing is signed where the log lacks what this key has said, or shows its entries on another log.
 
     Example: swarm receipt acme-renewal-abc… --key me.key --server nats://127.0.0.1:4222 -o me.receipt
     """
     from swarm.visit.saying import sign_receipt
 
-    receipt = asyncio.run(sign_receipt(room, Identity.load(key), server, tls_ca=tls_ca))
+    receipt = asyncio.run(sign_receipt(room, Identity.load(key), server, outbox=outbox, tls_ca=tls_ca))
     line = canonical(receipt.plain()).decode()
     if output is None:
         print(line)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.agent import Agent
+from protocols.core.instants import SECOND
 from protocols.views.summary import summary_of
 from swarm.clock import utc_now
 from swarm.errors import BadInput, WireError
@@ -20,8 +21,10 @@ from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
+from swarm.signed.entry import Entry
 from swarm.signed.identity import Identity, is_public_key
 from swarm.tasks import end
+from swarm.visit.keeping import Kept, opening_file
 
 Servers = str | Sequence[str]
 
@@ -105,6 +108,9 @@ def open_room(
     Every member of the scenario needs its ``key``, and is left an invitation: the opener too, whose own peer may be
     anywhere. *tls_ca* is as for `Peer`. Reaching the server, opening and inviting may take *timeout_s* seconds each.
 
+    What is signed is kept in the key's own folder until everybody is invited: the same call after one that failed finds
+    its room or opens it, and does not open a second one for the same question.
+
     Raises `BadInput` for a scenario that cannot be opened, and `WireError` where the server cannot be reached or does
     not take it; its text says if the room is open all the same.
     """
@@ -123,20 +129,39 @@ def open_room(
         raise document.error(("members",), f"the opener is one of the members, and none has the key {identity.public}")
 
     tls = trusted(tls_ca)
+    kept = Kept(opening_file(identity.public, parsed.opening(keys, "0" * 64)))
 
     async def publish() -> RoomAddress:
         from swarm.log.jetstream import JetStreamLog
 
-        async with await JetStreamLog.connect(
-            server, identity=identity, name="swarm-open", tls=tls, timeout_s=timeout_s
-        ) as log:
+        async with (
+            kept.held(timeout_s),
+            await JetStreamLog.connect(
+                server, identity=identity, name="swarm-open", tls=tls, timeout_s=timeout_s
+            ) as log,
+        ):
             # Dated once the server is there: an opening is only taken while it is fresh.
-            entry = sign_opening(identity, parsed.opening(keys), utc_now())
+            entry = await _begun(log, kept) or sign_opening(identity, parsed.opening(keys), utc_now())
+            kept.keep(entry.payload)
             await publish_opening(log, entry, patience_s=timeout_s)
             try:
                 await invite(log, identity, entry.room, keys.values(), patience_s=timeout_s)
             except WireError as error:
                 raise type(error)(f"{entry.room} is open, but not everybody could be invited: {error}") from None
+            kept.tell(entry)
             return RoomAddress(entry.room, identity.public)
 
     return asyncio.run(publish())
+
+
+async def _begun(log: Log, kept: Kept) -> Entry | None:
+    """Return the opening that an earlier call signed and did not finish, if it stands on *log* or still may.
+
+    One that is too old to be taken by a log can never open a room, and is left behind.
+    """
+    entry = kept.untold()
+    if entry is None:
+        return None
+    stored = await log.first(entry.room, entry.author)
+    fresh = abs(utc_now() - entry.sent) < entry.body["rules"]["skew_seconds"] * SECOND // 2
+    return entry if fresh or (stored is not None and stored.payload == entry.payload) else None

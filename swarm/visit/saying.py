@@ -13,29 +13,40 @@ from pathlib import Path
 from protocols.core.event import Event
 from protocols.core.findings import Finding
 from protocols.core.message import Message
+from protocols.messages.commitments import ReportEvent
 from protocols.stage.stage import Refused
 from swarm.clock import utc_now
 from swarm.errors import BadInput
 from swarm.ledger.fold import Fold
+from swarm.log.port import RolledBack
 from swarm.log.tls import trusted
 from swarm.seat.opening import find_opener
-from swarm.seat.outbox import MemoryOutbox, Outbox
 from swarm.seat.replica import Replica
 from swarm.seat.speaker import Speaker
 from swarm.signed.checkpoint import Checkpoint, sign_checkpoint
+from swarm.signed.entry import Entry
 from swarm.signed.identity import Identity
+from swarm.visit.keeping import Kept, said_file, says
 
 Servers = str | Sequence[str]
 PATIENCE_S = 30.0
+OF_ANOTHER_LOG = ("seen_mismatch", "chain_gap")
+"""Codes of one's own entries that say that this is not the log under which they were signed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What was said: its entry's id and position, and what the rules found noteworthy about it."""
+    """What was said: its entry's id and position, and what the rules found noteworthy about it.
+
+    ``already``: it had been said before, and was not said again. ``first`` is the entry that had to be said before it:
+    signed by an earlier command that did not learn what became of it.
+    """
 
     id: str
     position: int
     findings: tuple[Finding, ...]
+    already: bool = False
+    first: Entry | None = None
 
 
 @asynccontextmanager
@@ -68,25 +79,55 @@ async def say(
     identity: Identity,
     server: Servers,
     *,
-    outbox: Outbox | None = None,
+    outbox: Path | None = None,
+    again: bool = False,
     tls_ca: Path | None = None,
 ) -> Said:
     """Say *body* in *room* as the member whose key *identity* is.
 
+    What is signed is kept in the file *outbox*, else in the key's own folder, before it is sent. What an earlier call
+    signed and did not see said is said first, as the same bytes; if that is *body*, or *body* is a report that this
+    member has made before, nothing more is said, unless *again*.
+
     Raises `Refused` with code and reason, before anything is signed, if the rules would refuse it; `BadInput` if the
-    key is no member's; `Unavailable` if the log is out of reach.
+    key is no member's or nothing can be kept; `Unsaid` if the log refuses it; `Unavailable` if it is out of reach.
     """
-    async with reading(room, server, identity, tls_ca=tls_ca) as replica:
+    kept = Kept(outbox or said_file(identity.public, room))
+    async with kept.held(PATIENCE_S), reading(room, server, identity, tls_ca=tls_ca) as replica:
         fold = replica.fold
         name = member_name(fold, identity)
+        untold = kept.untold()
+        speaker = Speaker(identity, replica, kept, utc_now, patience_s=PATIENCE_S)
+        await speaker.recover()
+        first = untold if untold is not None and untold.id in speaker.said else None
+        before = first if says(first, body) else None
+        if before is None and isinstance(body, ReportEvent):
+            before = _reported(fold, identity, body)
+        if before is not None and not again:
+            kept.tell(before)
+            return _said(fold, before, already=True)
         for finding in tried(fold, name, body):
             if finding.refused:
                 raise Refused(finding.code, finding.text)
-        speaker = Speaker(identity, replica, outbox or MemoryOutbox(), utc_now, patience_s=PATIENCE_S)
-        await speaker.recover()
         entry = await speaker.say(body.plain())
-        position = next(r.position for r in fold.records if r.id == entry.id)
-        return Said(entry.id, position, tuple(f for f in fold.room.findings if f.position == position))
+        kept.tell(entry)
+        return _said(fold, entry, first=first)
+
+
+def _said(fold: Fold, entry: Entry, *, already: bool = False, first: Entry | None = None) -> Said:
+    position = next(record.position for record in fold.records if record.id == entry.id)
+    found = tuple(finding for finding in fold.room.findings if finding.position == position)
+    return Said(entry.id, position, found, already, first)
+
+
+def _reported(fold: Fold, identity: Identity, body: ReportEvent) -> Entry | None:
+    """Return the last entry in which *identity* has made this very report, and which counts."""
+    refused = {finding.position for finding in fold.room.findings if finding.refused}
+    for record in reversed(fold.records):
+        counts = record.id in fold.reports and record.position not in refused
+        if counts and record.author == identity.public and says(record.entry, body):
+            return record.entry
+    return None
 
 
 def member_name(fold: Fold, identity: Identity) -> str:
@@ -105,9 +146,26 @@ def tried(fold: Fold, name: str, body: Message) -> list[Finding]:
     return room.apply(Event(position + 1, max(room.at, utc_now()), name, "0" * 64, position, body))
 
 
-async def sign_receipt(room: str, identity: Identity, server: Servers, *, tls_ca: Path | None = None) -> Checkpoint:
-    """Return *identity*'s signed checkpoint of *room* as far as the log holds it now."""
+async def sign_receipt(
+    room: str, identity: Identity, server: Servers, *, outbox: Path | None = None, tls_ca: Path | None = None
+) -> Checkpoint:
+    """Return *identity*'s signed checkpoint of *room* as far as the log holds it now.
+
+    Raises `RolledBack`, and signs nothing, where this log is not the one that this key has spoken on: where it lacks
+    what `say` kept in *outbox*, or what it holds of this key was signed over another. Two histories under one key are
+    held against its owner.
+    """
+    kept = Kept(outbox or said_file(identity.public, room))
     async with reading(room, server, identity, tls_ca=tls_ca) as replica:
-        member_name(replica.fold, identity)
+        name = member_name(replica.fold, identity)
         chain = replica.fold.chain
+        last = kept.last()
+        if last is not None and last.id not in chain.authors[identity.public].ids:
+            raise RolledBack(f"this log does not hold what this key signed last ({kept.place}); nothing is signed")
+        for finding in replica.fold.room.findings:
+            if finding.who == name and finding.code in OF_ANOTHER_LOG:
+                raise RolledBack(
+                    f"record {finding.position} of this key was signed over another log ({finding.code}); nothing is "
+                    "signed over this one"
+                )
         return sign_checkpoint(identity, room=room, count=chain.position, head=chain.head)

@@ -1,1 +1,1 @@
-"""The rules: pure folds over a room's log. No I/O, no clock, no randomness; this package knows no other."""
+"""The rules: pure folds over a room's log. No I/O, no clock, no randomness; they import no other package of ours."""

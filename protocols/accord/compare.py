@@ -26,8 +26,8 @@ Relation = Literal["same", "different", "untested", "missing"]
 class Position:
     """What one member said about one term.
 
-    Its interpretation and that one's id, its verdicts on cases by their text, its judgements on others' meanings by
-    their id.
+    Its interpretation with the id of that, its verdicts on cases by their text, and its judgements on others' meanings
+    by their id.
     """
 
     interpretation: Interpretation
@@ -79,7 +79,7 @@ def _decimal(text: str | None) -> Decimal | None:
 
 
 def _number(text: str) -> Decimal | str:
-    """Return what a listed value is compared as: a decimal if it reads as one, else its text."""
+    """Return the form in which a listed value is compared: a decimal if the text reads as one, otherwise the text."""
     return Decimal(text) if re.fullmatch(DECIMAL_PATTERN, text) else text
 
 
@@ -97,7 +97,7 @@ def _judgements(a: Position, b: Position) -> list[dict[str, Any]]:
 
 
 def within(bounds: Mapping[str, Bound], values: Mapping[str, str]) -> bool | None:
-    """Tell whether *values* of a case lie within *bounds*: None if no bounded quantity has a value."""
+    """Tell whether the *values* of a case lie within *bounds*; None if no bounded quantity has a value."""
     tested = [quantity for quantity in bounds if quantity in values]
     if not tested:
         return None

@@ -36,7 +36,7 @@ from protocols.stage.table import Turn
 
 @dataclass(slots=True)
 class Divergence:
-    """Two members' differing readings of one term, with evidence, and what became of it."""
+    """Two members' differing readings of one term, the evidence, and what became of the difference."""
 
     term: str
     between: tuple[str, str]
@@ -61,7 +61,7 @@ class Divergence:
 
 @dataclass(slots=True)
 class Accord(Stage):
-    """The Accord of one room: what everyone means, how readings relate, which differences stay open."""
+    """The Accord of one room: what every member means, how the readings relate, and which differences stay open."""
 
     steps = TABLE
 
@@ -296,7 +296,7 @@ class Accord(Stage):
         splits = [said[m].split if m in said else None for m in (a, b)]
         if splits[0] is not None and splits[0] == splits[1]:
             return True
-        # Two who gave one interpretation may still differ on a case: they agree only if somebody moves.
+        # Two members that gave the same interpretation may still differ on a case: they agree only if somebody moves.
         moved = any(s.get("adopt") or s.get("rule") for s in divergence.settled_by.values())
         return moved and self.held(term, a) == self.held(term, b)
 

@@ -1,4 +1,4 @@
-"""What is done to commitments and what comes of it: acts, refusals, transitions. One form for rooms and histories."""
+"""What is done to commitments and what follows: acts, refusals, transitions. Rooms and histories share these forms."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,15 +20,15 @@ ANSWERS: Final = tuple(ON_REPORT)
 OPERATIONS: Final = tuple(move.value for move in MAY)
 """What parties do to commitments, in the order of the table that says who may."""
 DOES = (*OPERATIONS, *ANSWERS)
-"""Every word that ``do`` may hold in a history."""
+"""Every word that ``do`` may take in a history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One thing said: when, as which item of its history or log, by whom, and what.
+    """One act: when, as which item of its history or log, by whom, and what.
 
-    ``do`` is ``report`` or one of `DOES`. ``report`` is the id of the report made or answered; a report without one
-    cannot be answered.
+    ``do`` is ``report`` or one of `DOES`. ``report`` is the id of the report that is made or answered; a report without
+    an id cannot be answered.
     """
 
     at: Instant
@@ -46,7 +46,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An act that changed nothing: its item, a stable code, and why, with what would be valid."""
+    """An act that changed nothing: its item, a stable code, and a reason that says what would be valid."""
 
     item: int
     code: str
@@ -57,8 +57,8 @@ class Refusal:
 class Transition:
     """A commitment's move from one state to another.
 
-    ``since`` is when it came true (``None``: before everything), ``at`` the time of the log at which it was found,
-    ``because`` the items that made it so.
+    ``since`` is when the new state came true (``None``: before everything), ``at`` is the log time at which that was
+    found, and ``because`` are the items that caused it.
     """
 
     commitment: str
@@ -82,7 +82,7 @@ NOTHING = Applied()
 
 
 class ActRefused(Exception):
-    """Raised inside the tracker for an act that is refused; becomes a `Refusal`."""
+    """Raised inside the tracker when an act is refused; the tracker turns it into a `Refusal`."""
 
     def __init__(self, code: str, why: str) -> None:
         self.code, self.why = code, why

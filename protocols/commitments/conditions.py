@@ -53,11 +53,11 @@ MOST_PARTS = 1_000
 MOST_COUNTED = 1_000_000
 """The largest N of ``at least N``."""
 AGREED = "agreed"
-"""The built-in event: the room agreed, or without a concord, everyone joined."""
+"""The built-in event: the room agreed, or, without a concord, everyone joined."""
 
 
 class ConditionError(ValueError):
-    """Text that is no usable condition; ``position`` is the place in it, from 0, and the message says what is valid."""
+    """Text that is not a usable condition; ``position`` counts from 0, and the message says what is valid."""
 
     def __init__(self, message: str, position: int = 0, text: str | None = None) -> None:
         self.position = position
@@ -197,7 +197,7 @@ def _flat(kind: type[And] | type[Or], parts: list[Condition]) -> Condition:
 
 
 def _bound(condition: Condition, windows: tuple[Window, ...]) -> Condition:
-    """Return *condition* with *windows* on each of its parts."""
+    """Return *condition* with *windows* added to each of its parts."""
     if not windows:
         return condition
     if isinstance(condition, And | Or):
@@ -209,7 +209,7 @@ def _bound(condition: Condition, windows: tuple[Window, ...]) -> Condition:
 
 @v_args(inline=True)
 class _Tree(Transformer[Token, Any]):
-    """Makes the typed tree of what the grammar found."""
+    """Turns the grammar's parse tree into the typed tree."""
 
     def __init__(self, text: str) -> None:
         super().__init__(visit_tokens=False)
@@ -251,7 +251,7 @@ class _Tree(Transformer[Token, Any]):
     def filter(self, name: Token, op: Token, value: Token) -> Filter:
         if value.type == "QUOTED":
             text = _unquote(value)
-            # Quotes are kept only where they matter, so that equal values are equal trees.
+            # Quotes are kept only where they matter, so that equal values give equal trees.
             return Filter(self._attribute(name), str(op), Literal(text, NUMBER.fullmatch(text) is not None))
         return Filter(self._attribute(name), str(op), Literal(str(value)))
 

@@ -1,4 +1,4 @@
-"""How an established event enters what an instance has seen: leaves take it, and clocks start with it."""
+"""How an established event enters what an instance has seen: it is counted by leaves, and it starts clocks."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,10 @@ def count(
     items: Items,
     now: Instant,
 ) -> bool:
-    """Let the leaves of *route* take an event of the time *at*, established at *known*; return whether any did."""
+    """Let the leaves of *route* count an event that happened at *at* and was established at *known*.
+
+    Return whether any did.
+    """
     marks = instance.marks
     if marks is None:
         return False
@@ -42,13 +45,13 @@ def count(
                 tally = marks[index] = Tally()
             assert isinstance(tally, Tally)
             fresh = tally.add(at, items, amount, leaf)
-            # Short of its mark, what is wanted has changed nothing yet.
+            # A positive leaf below its threshold changes nothing yet.
             counted = counted or fresh or leaf.negated
         if leaf.clock is not None and fresh:
             started = started or set()
             started.add(leaf.clock)
     if started:
-        # A clock inside the E of another has the higher number: it is up to date when E is looked at.
+        # A clock inside the E of another clock has the higher number, so it is up to date before that E is evaluated.
         for index in sorted(started, reverse=True):
             clock = instance.program.clocks[index]
             if _happened(clock, instance, at, now):
@@ -65,7 +68,10 @@ def _happened(clock: Clock, instance: Instance, at: Instant, now: Instant) -> bo
 
 
 def start_by_time(instance: Instance, now: Instant) -> Instant:
-    """Start the clocks whose event came to hold because time passed; return until when no further one can."""
+    """Start the clocks whose event came true because time passed.
+
+    Return the instant until which no further clock starts.
+    """
     until = NEVER
     for clock in reversed(instance.program.timed):
         if instance.starts[clock.index] is None:
@@ -78,9 +84,10 @@ def start_by_time(instance: Instance, now: Instant) -> Instant:
 
 
 def restart(instance: Instance, clock: Clock, known: Instant, items: Items) -> None:
-    """Let *clock* run from *known*, unless it runs for good.
+    """Start *clock* anew from *known*, unless its start is final.
 
-    A consequent's clock is fixed by detachment, an antecedent's by creation; the first start after that stays.
+    Detachment fixes a consequent's clock, and creation fixes an antecedent's (docs/tracker.md, clause 6). The first
+    start after that is final.
     """
     start = instance.starts[clock.index]
     standing = instance.standing
@@ -102,7 +109,8 @@ def restart(instance: Instance, clock: Clock, known: Instant, items: Items) -> N
         if leaf.negated and isinstance(mark, Tally):
             mark.restart(known, leaf)
         elif leaf.index in late:
-            # It came too late for the clock's last run and is early for this one: true since the clock restarts.
+            # The report came too late for the clock's last run and is in time for this one: it counts since the restart
+            # (clause 6).
             if isinstance(mark, Tally):
                 mark.mark = Hit(known, items)
             else:
@@ -117,7 +125,7 @@ def _is_late(leaf: Leaf, instance: Instance) -> bool:
 
 
 def shifts_at(instance: Instance, at: Instant) -> dict[int, Duration] | None:
-    """Return how far each end has moved once a suspended instance is resumed at *at*: those still open move."""
+    """Return how far each end has moved when a suspended instance is resumed at *at*: only open ends move."""
     shifts = dict(instance.shifts or {})
     if instance.suspended_at is not None:
         for leaf in instance.program.leaves:

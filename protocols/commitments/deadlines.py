@@ -1,4 +1,4 @@
-"""The instants at which something changes though nobody speaks, the earliest first."""
+"""The instants at which something changes without a new act, earliest first."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -10,7 +10,10 @@ from protocols.core.instants import Instant
 
 
 class Kind(IntEnum):
-    """What a deadline is about. Silence comes first: a suspension that ends right after it is still on."""
+    """What a deadline is about.
+
+    Silence comes first, because a suspension that ends right after it is still in force.
+    """
 
     SILENCE = 0
     INSTANCE = 1
@@ -21,7 +24,7 @@ INSTANCE: Final = Kind.INSTANCE
 
 
 class Deadline(NamedTuple):
-    """The last instant before the change, what it is about, and the number of that report or instance."""
+    """The last instant before the change, what the change is about, and the number of its report or instance."""
 
     last: Instant
     kind: Kind
@@ -33,7 +36,7 @@ _FEW: Final = 1_024
 
 @dataclass(slots=True)
 class Deadlines:
-    """A heap of deadlines. One is stale if its report was answered, or its instance's ``due`` is another by now."""
+    """A heap of deadlines. A deadline is stale once its report is answered or its instance has a different ``due``."""
 
     instances: list[Instance]
     heap: list[Deadline] = field(default_factory=list)
@@ -44,13 +47,13 @@ class Deadlines:
         """Add a deadline."""
         heappush(self.heap, deadline)
         if len(self.heap) > self._crowded:
-            # Stale ones would otherwise stay until their time comes: memory is to follow what is open.
+            # Stale deadlines would otherwise stay until their time comes; memory must follow what is open.
             self.heap[:] = [deadline for deadline in self.heap if self._is_live(deadline)]
             heapify(self.heap)
             self._crowded = 2 * len(self.heap) + _FEW
 
     def drop_stale(self) -> None:
-        """Let the earliest deadline be one that still matters."""
+        """Drop stale deadlines until the earliest one still matters."""
         while self.heap and not self._is_live(self.heap[0]):
             heappop(self.heap)
 

@@ -1,8 +1,8 @@
 """What a condition says of what an instance has seen: true since, impossible since, or open until.
 
-Three readings of the reports that nobody has settled. In `WORST` they count against the condition: what is wanted did
-not happen, what must not happen did. In `ANSWERED` the unanswered ones count for it and the disputed ones against it.
-In `BEST` all count for it. Where the worst and the best agree, nothing unsettled matters.
+Unsettled reports are read in three ways (docs/tracker.md, clause 15). In `WORST` they count against the condition: what
+it wants did not happen, what it forbids did. In `ANSWERED` the unanswered ones count for it and the disputed ones
+against it. In `BEST` all of them count for it. Where the worst and the best reading agree, nothing unsettled matters.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from protocols.core.instants import Instant
 
 
 class Verdict(IntEnum):
-    """What a condition says: nothing yet, that it holds, or that it is impossible."""
+    """What a condition says: it is open, it holds, or it is impossible."""
 
     OPEN = 0
     TRUE = 1
@@ -26,14 +26,14 @@ class Verdict(IntEnum):
 
 
 class Reading(IntEnum):
-    """How the reports that nobody has settled are read."""
+    """How unsettled reports are read."""
 
     WORST = 0
     ANSWERED = 1
     BEST = 2
 
 
-# Looking a member up in its class costs as much as ten reads of a name, and these are read for every event.
+# Reading an enum member from its class costs as much as reading ten names, and these are read for every event.
 OPEN: Final = Verdict.OPEN
 TRUE: Final = Verdict.TRUE
 FALSE: Final = Verdict.FALSE
@@ -45,8 +45,8 @@ BEST: Final = Reading.BEST
 class Answer(NamedTuple):
     """What a condition says, since when, and because of which items.
 
-    ``at`` is the instant since which it is ``TRUE`` or ``FALSE``; of ``OPEN`` it is the last instant before time alone
-    changes it.
+    ``at`` is the instant since which the verdict is ``TRUE`` or ``FALSE``. For ``OPEN``, it is the last instant before
+    time alone changes the verdict.
     """
 
     verdict: Verdict
@@ -59,7 +59,7 @@ _ALWAYS = Answer(TRUE, BEFORE_ALL, ())
 
 
 def end_of(end: End, instance: Instance) -> Limit:
-    """Return one end of a window as it stands for *instance*, suspensions included."""
+    """Return one end of a window as it applies to *instance*, suspensions included."""
     shift = 0 if instance.shifts is None else instance.shifts.get(end.number, 0)
     if end.clock is None:
         return Limit(end.last + shift, end.closes + shift, ())
@@ -71,7 +71,7 @@ def end_of(end: End, instance: Instance) -> Limit:
 
 
 def limit_of(leaf: Leaf, instance: Instance) -> Limit:
-    """Return the end of *leaf*'s windows that comes first."""
+    """Return the earliest end among the windows of *leaf*."""
     if instance.shifts is not None:
         return min((end_of(end, instance) for end in leaf.ends), default=leaf.limit)
     limit = leaf.limit
@@ -84,7 +84,7 @@ def limit_of(leaf: Leaf, instance: Instance) -> Limit:
 
 
 def amount_of(leaf: Leaf, attributes: Mapping[str, str]) -> Decimal | None:
-    """Return what a report with *attributes* adds to *leaf*; ``None`` if it has no number to add."""
+    """Return what a report with *attributes* adds to *leaf*, or ``None`` if it has no number to add."""
     if leaf.attribute is None:
         return ONE
     text = attributes.get(leaf.attribute)
@@ -92,7 +92,7 @@ def amount_of(leaf: Leaf, attributes: Mapping[str, str]) -> Decimal | None:
 
 
 def evaluate(node: Node | None, instance: Instance, now: Instant, reading: Reading = WORST) -> Answer:
-    """Return what *node* says at *now*; no condition at all is true since before everything."""
+    """Return what *node* says at *now*; a missing condition is true since before everything."""
     if type(node) is Leaf:
         return _negated(node, instance, now, reading) if node.negated else _wanted(node, instance, now, reading)
     if node is None:
@@ -150,12 +150,12 @@ def _negated(leaf: Leaf, instance: Instance, now: Instant, reading: Reading) -> 
 
 
 def _for(report: Report, reading: Reading) -> bool:
-    """Return whether an unsettled report is read in the condition's favour."""
+    """Return whether *reading* counts an unsettled report in the condition's favour."""
     return reading is BEST or (reading is ANSWERED and not report.disputed)
 
 
 def _hit_with(leaf: Leaf, mark: object, instance: Instance, last: Instant, reports: list[Report]) -> Hit | None:
-    """Return when *leaf* is reached by *last* if the unsettled *reports* hold too."""
+    """Return when *leaf* is reached, no later than *last*, if the unsettled *reports* hold too."""
     if leaf.simple:
         assert mark is None or isinstance(mark, Hit)
         hits = [Hit(report.at, (report.item,)) for report in reports]
@@ -171,7 +171,7 @@ def _hit_with(leaf: Leaf, mark: object, instance: Instance, last: Instant, repor
 
 
 def holds_late(node: Node, instance: Instance) -> bool:
-    """Return whether *node* holds if the ends of its windows are ignored; ``no`` keeps its own."""
+    """Return whether *node* holds if the ends of its windows are ignored; ``no`` keeps its own (clause 16)."""
     if isinstance(node, Leaf):
         assert instance.marks is not None
         if node.negated:
@@ -183,7 +183,7 @@ def holds_late(node: Node, instance: Instance) -> bool:
 
 
 def can_close(node: Node, stopped: frozenset[int]) -> bool:
-    """Return whether *node* can become impossible: by an end, or by what must not happen.
+    """Return whether *node* can become impossible: because a window ends, or because something forbidden happens.
 
     *stopped* are the clocks that never run.
     """

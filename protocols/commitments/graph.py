@@ -9,7 +9,7 @@ from protocols.core.graphs import components
 
 
 class Trouble(NamedTuple):
-    """Something wrong among commitments: its stable code, the commitments it is about, and what it says."""
+    """A problem among commitments: its stable code, the commitments concerned, and a description."""
 
     code: str
     commitments: tuple[str, ...]
@@ -17,12 +17,12 @@ class Trouble(NamedTuple):
 
 
 def dependencies(programs: Mapping[str, Program]) -> dict[str, list[str]]:
-    """Return the graph of commitments: for each, those that its conditions name."""
+    """Return the graph of commitments: each with the commitments that its conditions name."""
     return {name: sorted(program.named) for name, program in programs.items()}
 
 
 def ranks(programs: Mapping[str, Program]) -> dict[str, int]:
-    """Return an order in which each commitment comes after those it names; those of one circle share a rank."""
+    """Return a rank for each commitment, above the ranks of those it names; commitments in one circle share a rank."""
     graph = dependencies(programs)
     rank: dict[str, int] = {}
     for part in components(graph):
@@ -32,7 +32,7 @@ def ranks(programs: Mapping[str, Program]) -> dict[str, int]:
 
 
 def find_troubles(programs: Mapping[str, Program], debtors: Mapping[str, str]) -> list[Trouble]:
-    """Return the circles, deadlocks and conflicts among the commitments in *debtors*, which says who owes each now."""
+    """Return the circles, deadlocks and conflicts among the commitments in *debtors*, which names current debtors."""
     live = {name: program for name, program in programs.items() if name in debtors}
     return [*_circles(live), *_deadlocks(live, debtors), *_conflicts(live, debtors)]
 
@@ -43,7 +43,7 @@ def _circles(programs: Mapping[str, Program]) -> list[Trouble]:
 
 
 def _knots(graph: Mapping[str, Iterable[str]], among: Mapping[str, Program]) -> list[tuple[str, ...]]:
-    """Return the circles of several nodes in *graph*, *among* these commitments alone, in the order of declaration."""
+    """Return the circles of several nodes of *graph*, restricted to *among*, in the order of declaration."""
     place = {name: number for number, name in enumerate(among)}
     inner = {name: [other for other in others if other in place] for name, others in graph.items() if name in place}
     knots = [tuple(sorted(part, key=place.__getitem__)) for part in components(inner) if len(part) > 1]
@@ -51,11 +51,11 @@ def _knots(graph: Mapping[str, Iterable[str]], among: Mapping[str, Program]) -> 
 
 
 def _deadlocks(programs: Mapping[str, Program], debtors: Mapping[str, str]) -> list[Trouble]:
-    """Find parties of whom none has to act first.
+    """Find groups of parties in which nobody has to act first.
 
     A commitment binds once its antecedent can come to hold and its clocks can run. An event can come about if nobody
-    promised it, or if a commitment that binds promises it. What never binds under that rule, and waits in a circle for
-    what another debtor promised, is a deadlock.
+    promised it, or if a commitment that binds promises it. A commitment that never binds under this rule, and waits in
+    a circle for what another debtor promised, is in a deadlock.
     """
     promised: dict[str, list[str]] = {}
     for name, program in programs.items():
@@ -88,7 +88,7 @@ def _deadlocks(programs: Mapping[str, Program], debtors: Mapping[str, str]) -> l
 
 
 def _wanted(condition: Condition) -> set[str]:
-    """Return the events that *condition* wants to happen, clocks aside."""
+    """Return the events that *condition* needs to happen, ignoring clocks."""
     if isinstance(condition, And | Or):
         return set().union(*map(_wanted, condition.parts))
     if isinstance(condition, No):
@@ -121,7 +121,7 @@ def _can_come(condition: Condition, promised: Mapping[str, list[str]], binding: 
 
 
 def _can_run(condition: Condition, promised: Mapping[str, list[str]], binding: set[str]) -> bool:
-    """Return whether the ends of what is promised can come, so that its debtor has to act."""
+    """Return whether the ends of what is promised can be reached, so that the debtor has to act."""
     if isinstance(condition, And | Or):
         found = (_can_run(part, promised, binding) for part in condition.parts)
         return any(found) if isinstance(condition, And) else all(found)

@@ -14,7 +14,7 @@ Items = tuple[int, ...]
 
 
 class Hit(NamedTuple):
-    """When something came true, and the items that made it so."""
+    """When something came true, and the items that caused it."""
 
     at: Instant
     items: Items
@@ -37,10 +37,10 @@ _NO_ENTRY: Final = Entry(BEFORE_ALL, (), Decimal(0))
 
 @dataclass(slots=True)
 class Tally:
-    """A count or sum of reports, and when it reached its mark.
+    """A count or sum of reports, and when it reached its threshold.
 
-    Reports that arrive in the order of their time are folded into ``total`` (``newest`` being the last of them, and
-    what came at that instant). Others, and those of a clock that may start anew, stand one by one in ``entries``.
+    Reports that arrive in the order of their time are folded into ``total``; ``newest`` is the last of them, with what
+    else came at that instant. Other reports, and those of a clock that may restart, are kept one by one in ``entries``.
     """
 
     total: Decimal = Decimal(0)
@@ -50,7 +50,7 @@ class Tally:
     mark: Hit | None = None
 
     def add(self, at: Instant, items: Items, amount: Decimal, leaf: Leaf) -> bool:
-        """Count one report; return whether the mark was reached just now."""
+        """Count one report; return whether it reached the threshold."""
         had = self.mark
         if leaf.ordered:
             self.total = EXACT.add(self.total, amount)
@@ -59,7 +59,7 @@ class Tally:
             if had is None and self.total >= leaf.need:
                 self.mark = Hit(at, items)
         elif had is None or at <= had.at or leaf.negated:
-            # Once the mark is reached, later reports matter only to what a restarted clock makes count anew.
+            # Once the threshold is reached, later reports matter only if a clock restarts and counts them anew.
             place = bisect_right(self.entries, at, key=_time)
             self.entries.insert(place, Entry(at, items, amount))
             self._sum_from(place, leaf)
@@ -77,7 +77,7 @@ class Tally:
                 self.mark = Hit(at, items)
 
     def restart(self, at: Instant, leaf: Leaf) -> None:
-        """Forget what came before *at*."""
+        """Forget everything before *at*."""
         self.mark = None
         if leaf.ordered:
             newest_at, items, amount = self.newest
@@ -89,7 +89,7 @@ class Tally:
         self._sum_from(0, leaf)
 
     def reached(self, leaf: Leaf, last: Instant, more: list[Entry]) -> Hit | None:
-        """Return when the mark is reached by *last* if the reports in *more* count too."""
+        """Return when the threshold is reached, no later than *last*, if the reports in *more* count too."""
         if not more:
             return self.mark if self.mark is not None and self.mark.at <= last else None
         together = Tally(entries=sorted(self.entries + more))
@@ -103,12 +103,12 @@ def _time(entry: Entry) -> Instant:
 
 @dataclass(slots=True)
 class Instance:
-    """One commitment, or of a commitment with ``each`` the one of this ``value``.
+    """One commitment; for a commitment with ``each``, its instance for this ``value``.
 
-    With ``each``, the instance without a value is the base that the others copy: it holds who is party and what
-    concerns all of them, and its conditions are never judged. ``opened`` once something makes the instance exist.
-    ``before`` is the open state under a suspension or an unsettled report. ``floor`` is the earliest time that the
-    next state may be since. ``marks`` and ``starts`` are by leaf and by clock; ``None`` once nothing can matter.
+    With ``each``, the instance without a value is the base that the others copy. It holds the parties and whatever
+    concerns all instances; its conditions are never judged. ``opened`` is set once something makes the instance exist.
+    ``before`` is the open state under a suspension or an unsettled report. ``floor`` is the earliest time at which the
+    next state may begin. ``marks`` are by leaf and ``starts`` by clock; they are ``None`` once nothing can matter.
     """
 
     program: Program
@@ -135,12 +135,12 @@ class Instance:
 
     @property
     def name(self) -> str:
-        """The commitment's id, with the instance's value in brackets."""
+        """The commitment's id, followed by the instance's value in brackets if it has one."""
         return self.program.id if self.value is None else f"{self.program.id}[{self.value}]"
 
     @property
     def standing(self) -> State:
-        """The state that conditions are judged in: that before the suspension or the unsettled report."""
+        """The state in which conditions are judged: the one before the suspension or the unsettled report."""
         state = self.state
         if state is PENDING or state is UNCONFIRMED or state is DISPUTED:
             return self.before
@@ -148,5 +148,5 @@ class Instance:
 
     @property
     def is_base(self) -> bool:
-        """Whether this only stands for instances to come."""
+        """Whether this instance only stands for future instances."""
         return self.value is None and self.program.each is not None

@@ -35,7 +35,7 @@ class State(StrEnum):
 
 
 class Move(StrEnum):
-    """What moves a commitment: first what a party does, then what comes of reports and time."""
+    """What moves a commitment: first the acts of parties, then the effects of reports and time."""
 
     CREATE = "create"
     CANCEL = "cancel"
@@ -63,7 +63,7 @@ class Role(StrEnum):
     EMPOWERED = "one with that power"
 
 
-# Looking a member up in its class costs as much as ten reads of a name, and these are read for every event.
+# Reading an enum member from its class costs as much as reading ten names, and these are read for every event.
 NONE: Final = State.NONE
 CONDITIONAL: Final = State.CONDITIONAL
 DETACHED: Final = State.DETACHED
@@ -92,7 +92,7 @@ MAY: Final[Mapping[Move, Role]] = {
 }
 
 AS_BEFORE: Final = None
-"""In the table: the state before the suspension, or what that state makes of the move."""
+"""A target in the table: the state before the suspension, or where the move leads from that state."""
 
 _UNSETTLED_ROW: Final[Mapping[Move, State | None]] = {
     Move.DETACH: State.DETACHED,

@@ -55,10 +55,13 @@ class Fact:
 
 @dataclass(slots=True)
 class Machine(Registry):
-    """The registry, moving.
+    """The registry, in motion. It has three clocks, which agree unless a deadline is passing.
 
-    ``log`` is the log's own time. ``now`` is the instant that is judged, one past the deadline while deadlines pass;
-    what becomes known then is known since ``stamp``.
+    ``log`` is the log's own time: that of the latest act.
+    ``now`` is the instant that is judged: one microsecond after the deadline that is passing.
+    ``stamp`` is the time since which whatever is found then counts as known: the deadline itself.
+    Example: a window closes at 12:00, and the next act comes at 14:00. The closing is judged with ``log`` at 14:00,
+    ``now`` one microsecond after 12:00, and ``stamp`` at 12:00.
     """
 
     now: Instant = BEFORE_ALL
@@ -72,7 +75,7 @@ class Machine(Registry):
     # -- terms ----------------------------------------------------------------------------------------------------
 
     def assume(self, names: Iterable[str]) -> None:
-        """Bring commitments into being as created before everything."""
+        """Bring commitments into being as if they were created before everything (docs/tracker.md, clause 17)."""
         self.assumed.update(names)
         now, stamp, self.stamp = self.now, self.stamp, BEFORE_ALL
         for name in sorted(names, key=self.ranks.__getitem__):
@@ -85,7 +88,7 @@ class Machine(Registry):
     # -- events ---------------------------------------------------------------------------------------------------
 
     def happened(self, event: str, attributes: Mapping[str, str], at: Instant, known: Instant, items: Items) -> None:
-        """Let an established event reach all that counts it: it has the time *at*, and is known since *known*."""
+        """Let an established event reach everything that counts it: it happened at *at* and is known since *known*."""
         if self.past is not None:
             self.past.append(Fact(at, known, items, event, attributes))
         for name, route in self.on_event.get(event, ()):
@@ -94,7 +97,7 @@ class Machine(Registry):
                     heappush(self._work, (self.ranks[name], instance.number))
 
     def recall(self, fact: Fact, sources: Mapping[str, Program], only: Container[str]) -> None:
-        """Let a fact of the past reach the commitments *only*; *sources* are those it may be about."""
+        """Let a past fact reach the commitments in *only*; *sources* are those that the fact may be about."""
         if fact.event is not None:
             for name, route in self.on_event.get(fact.event, ()):
                 if name in only:
@@ -107,14 +110,17 @@ class Machine(Registry):
                 self._hear(name, wanted, route, each, fact.value, fact.at, fact.known, fact.items)
 
     def open_with_others(self, only: Container[str]) -> None:
-        """Open the instances of the commitments *only* that instances of others, open by now, bring with them."""
+        """Open the instances of *only* that open instances of other commitments bring with them (clause 23)."""
         for source, names in self.opened_by.items():
             for instance in self.values[source].values():
                 if instance.opened:
                     self._open_along(instance, [name for name in names if name in only])
 
     def reached(self, name: str, event: str, route: Route, attributes: Mapping[str, str]) -> Iterable[Instance]:
-        """Return the instances of commitment *name* that a report concerns, opening the one that it opens."""
+        """Return the instances of commitment *name* that a report concerns.
+
+        Open an instance if the report opens one.
+        """
         each = self.programs[name].each
         if each is None:
             return (self.bases[name],)
@@ -152,7 +158,7 @@ class Machine(Registry):
     # -- reports that wait for an answer --------------------------------------------------------------------------
 
     def expect(self, report: Report, until: Instant | None, only: Container[str] | None = None) -> None:
-        """Let an unsettled report wait where it would count; *until* is when silence settles it."""
+        """Let an unsettled report wait wherever it would count; silence settles it at *until*."""
         for instance, leaf in self._touched(report):
             if only is not None and instance.program.id not in only:
                 continue
@@ -165,13 +171,13 @@ class Machine(Registry):
             self.deadlines.push(Deadline(until, SILENCE, report.number))
 
     def disputed(self, report: Report) -> None:
-        """Judge anew where *report* would count; silence settles it no more."""
+        """Judge again wherever *report* would count; silence can no longer settle it."""
         self.deadlines.silences.discard(report.number)
         for instance, _ in self._touched(report):
             heappush(self._work, (self.ranks[instance.program.id], instance.number))
 
     def settle(self, report: Report, known: Instant | None, items: Items) -> None:
-        """Take *report* from where it waits; if it holds, it is known since *known*."""
+        """Remove *report* from where it waits; if it holds, it is known since *known*."""
         self.deadlines.silences.discard(report.number)
         for instance, leaf in self._touched(report):
             waiting = instance.unsettled
@@ -194,7 +200,7 @@ class Machine(Registry):
                             yield instance, leaf
 
     def note_repeated(self, event: str, attributes: Mapping[str, str]) -> list[str]:
-        """Note a repeated report where it would have counted twice; return those commitments."""
+        """Note a repeated report wherever it would have counted twice; return those commitments."""
         noted = []
         for name, route in self.on_event.get(event, ()):
             for instance in self.reached(name, event, route, attributes):
@@ -205,7 +211,7 @@ class Machine(Registry):
 
     @staticmethod
     def note(instance: Instance, word: str) -> None:
-        """Note *word* on an instance, once."""
+        """Add *word* to the notes of an instance, once."""
         if word not in instance.notes:
             instance.notes = (*instance.notes, word)
 
@@ -214,7 +220,7 @@ class Machine(Registry):
     def due(self, before: Instant) -> "Iterator[int]":
         """Let every deadline before the instant *before* pass, in order; yield the reports that silence settles.
 
-        Whoever iterates settles the report it is given before it asks for the next.
+        The caller must settle each report before it asks for the next one.
         """
         deadlines = self.deadlines.heap
         while deadlines and deadlines[0].last < before:
@@ -247,7 +253,10 @@ class Machine(Registry):
     # -- states ---------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Judge everything that may have changed, until nothing moves; the deadline on top then still matters."""
+        """Judge everything that may have changed until nothing moves.
+
+        Afterwards the earliest deadline is one that still matters.
+        """
         work = self._work
         while work:
             number = heappop(work)[1]
@@ -269,7 +278,10 @@ class Machine(Registry):
             self._schedule(instance, until)
 
     def _judge_conditional(self, instance: Instance, until: Instant) -> Instant:
-        """Judge the antecedent, then the consequent; return *until* or the earlier instant that changes more."""
+        """Judge the antecedent, then the consequent.
+
+        Return *until*, or an earlier instant at which time changes more.
+        """
         program = instance.program
         holds = evaluate(program.antecedent, instance, self.now)
         if holds.verdict is TRUE:
@@ -314,7 +326,7 @@ class Machine(Registry):
 
     @staticmethod
     def _last_dispute(instance: Instance, items: Items) -> Instant:
-        """Return when the last of the disputes began that keep a condition from holding because of *items*."""
+        """Return when the last of those disputes began that keep a condition from holding because of *items*."""
         leaves = instance.program.leaves
         return max(
             (
@@ -332,7 +344,7 @@ class Machine(Registry):
             self.move(instance, move, since, items)
 
     def move(self, instance: Instance, move: Move, since: Instant, items: Items) -> None:
-        """Make a move of the table and tell everyone who waits for it."""
+        """Make a move of the table and tell everything that waits for it."""
         before, after = instance.state, target(instance.state, move, instance.before)
         known = max(since, self.stamp)
         since = max(since, instance.floor)
@@ -351,7 +363,7 @@ class Machine(Registry):
             self.tell(instance, "created" if move is Move.CREATE else after.value, since, known, items)
 
     def tell(self, source: Instance, state: str, at: Instant, known: Instant, items: Items) -> None:
-        """Let everyone who waits for it know that *source* came into *state*."""
+        """Tell everything that waits for it that *source* entered *state*."""
         program = source.program
         if known <= BEFORE_ALL or at <= BEFORE_ALL:
             at = known = BEFORE_ALL
@@ -371,7 +383,10 @@ class Machine(Registry):
         known: Instant,
         items: Items,
     ) -> None:
-        """Let commitment *name* count a state of another; with the same ``each``, only the instance of that value."""
+        """Let commitment *name* count another's state.
+
+        With the same ``each``, only the instance of that value counts it.
+        """
         if wanted is not None and wanted != value:
             return
         listener = self.programs[name]
@@ -401,7 +416,7 @@ class Machine(Registry):
         self._schedule(instance, last)
 
     def resume(self, instance: Instance, at: Instant, items: Items) -> None:
-        """Let the clocks run on: every end that was open moves by the time suspended."""
+        """Let the clocks run again: every end that was open moves by the duration of the suspension (clause 21)."""
         instance.shifts = shifts_at(instance, at)
         waiting, instance.suspended_at, instance.waiting = instance.waiting, None, None
         self._schedule(instance, None)

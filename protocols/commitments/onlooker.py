@@ -1,4 +1,4 @@
-"""When a condition came true for someone who only looks on: the past is gone through once, the present decides."""
+"""When a condition came true for an onlooker: the past is replayed once, and the present decides."""
 
 from protocols.commitments.counting import start_by_time
 from protocols.commitments.evaluation import TRUE, evaluate
@@ -14,7 +14,7 @@ _NOBODY = "-"
 
 
 def came_true(condition: Condition, machine: Machine, confirmable: frozenset[str]) -> Instant | None:
-    """Return when *condition* came to hold as far as is known by now: when what made it so was established.
+    """Return when *condition* came to hold as far as is known by now: when the fact that made it true was established.
 
     Raises ``ValueError`` if the past was not kept.
     """

@@ -1,4 +1,7 @@
-"""What parties do to commitments: who may, from which state, and what it changes. Permission comes before the state."""
+"""What parties do to commitments: who may, from which state, and with what effect.
+
+Permission is checked before the state.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -18,11 +21,12 @@ WAIVED = "waived"
 def operate(machine: Machine, act: Act, parties: Collection[str], powers: Powers) -> None:
     """Do what *act* says, or raise `ActRefused` and change nothing.
 
-    An act on a commitment with ``each`` is one on all its instances, and is refused only if all of them refuse it.
+    An act on a commitment with ``each`` applies to all its instances, and is refused only if all of them refuse it
+    (clause 23).
     """
     move = Move(act.do)
     instances = find(machine, act.commitment or "")
-    # The base speaks for instances to come: it goes along, and has a say of its own only while there are none.
+    # The base speaks for future instances: it takes part in every act, and decides only while there are no instances.
     own = instances[1:] or instances
     willing: list[Instance] = []
     refusals: list[ActRefused] = []
@@ -76,7 +80,7 @@ def _permit(instance: Instance, move: Move, act: Act, powers: Powers) -> None:
     allowed: Collection[str | None]
     match role:
         case Role.DEBTOR:
-            # What is created is the debtor's own signature under its own name, whoever owes it later.
+            # A creation is the debtor's own signature under its own name, whoever owes the commitment later.
             allowed = (instance.program.debtor if move is Move.CREATE else instance.debtor,)
         case Role.CREDITOR:
             allowed = (instance.creditor,)
@@ -92,7 +96,10 @@ def _permit(instance: Instance, move: Move, act: Act, powers: Powers) -> None:
 
 
 def _is_given(machine: Machine, instance: Instance) -> bool:
-    """Return whether the antecedent holds if every report so far does: then nobody may withdraw."""
+    """Return whether the antecedent holds if every report so far does.
+
+    Nobody may then withdraw (docs/tracker.md, clause 19).
+    """
     if instance.is_base:
         return False
     seen = instance

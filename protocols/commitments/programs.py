@@ -1,6 +1,6 @@
-"""Terms compiled for the tracker: every leaf of both conditions numbered, its windows reduced, its events indexed.
+"""Terms compiled for the tracker: the leaves of both conditions numbered, windows reduced, events indexed.
 
-A program never changes and is shared by all instances of its commitment; what an instance has seen is in lists that
+A program never changes and is shared by all instances of its commitment. What an instance has seen is in lists that
 these numbers index (`protocols.commitments.instances`).
 """
 
@@ -34,14 +34,14 @@ from protocols.core.instants import FIRST, Duration, Instant
 from protocols.messages.commitments import CommitmentTerms
 
 BEFORE_ALL: Instant = FIRST - 1
-"""The time of what holds since before everything; no clock starts there."""
+"""The time of whatever holds since before everything; no clock starts there."""
 NEVER: Instant = 1 << 62
-"""Later than every instant: the end of what has none."""
+"""Later than every instant: the end of a condition without an end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One filter, its number read once."""
+    """One filter, with its number parsed in advance."""
 
     attribute: str
     op: str
@@ -77,9 +77,9 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a window: ``last`` is the last instant inside, ``closes`` the instant at which it is over.
+    """One end of a window: ``last`` is the last instant inside, ``closes`` the first instant after it.
 
-    For ``within`` both come of the clock with index ``clock``; ``number`` is where an instance keeps its shift.
+    For ``within``, the clock with index ``clock`` determines both; ``number`` is where an instance keeps its shift.
     """
 
     number: int
@@ -90,7 +90,7 @@ class End:
 
 
 class Limit(NamedTuple):
-    """Where windows end: the last instant inside, that at which they are over, and the items that set it."""
+    """Where windows end: the last instant inside, the first instant after them, and the items that set the end."""
 
     last: Instant
     closes: Instant
@@ -104,11 +104,11 @@ NO_END: Final = Limit(NEVER, NEVER, ())
 class Leaf:
     """One counted thing of a condition.
 
-    ``negated`` for ``no``; ``simple`` if one report suffices and it is not negated. ``need`` is the count or total
-    that makes it hold, ``attribute`` what is summed (``None``: reports are counted). ``first`` is the first instant
-    that counts. ``limit`` is the first of the ends that no clock sets, ``running`` are the ends that clocks set,
-    ``ends`` all. ``ordered`` if what is counted always arrives in the order of its time. ``clock`` is the clock whose
-    start this leaf belongs to.
+    ``negated`` is set for ``no``; ``simple`` if it is not negated and one report suffices. ``need`` is the count or
+    total that makes it hold, ``attribute`` what is summed (``None``: reports are counted). ``first`` is the first
+    instant that counts. ``limit`` is the earliest of the ends that no clock sets, ``running`` are the ends that clocks
+    set, and ``ends`` are all of them. ``ordered`` is set if what is counted always arrives in the order of its time.
+    ``clock`` is the clock to whose start this leaf belongs.
     """
 
     index: int
@@ -126,7 +126,7 @@ class Leaf:
     clock: int | None
 
     def counts_report(self, attributes: Any) -> bool:
-        """Return whether a report with *attributes* counts, its time aside."""
+        """Return whether a report with *attributes* counts, regardless of its time."""
         for test in self.tests:  # noqa: SIM110 - for every report; a generator costs as much as a test
             if not test.passes(attributes):
                 return False
@@ -152,9 +152,9 @@ Node = Leaf | All | Some
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The clock of a ``within D of E``: ``of`` is E; the leaves and ends that it bounds are named by number.
+    """The clock of a ``within D of E``: ``of`` is E; the leaves and ends that it bounds are given by number.
 
-    ``by_time`` if E can come to hold by time alone.
+    ``by_time`` is set if E can come to hold by time alone.
     """
 
     index: int
@@ -167,7 +167,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where one kind of event goes in a program: leaves, the clocks those belong to, and whether it opens instances."""
+    """Where one kind of event goes in a program: the leaves, the clocks owning them, and whether it opens instances."""
 
     leaves: tuple[Leaf, ...]
     opens: bool
@@ -180,7 +180,8 @@ class Route:
 class Program:
     """One commitment's terms, compiled.
 
-    ``timed`` are the clocks that time alone may start; ``done_by_time`` if time alone may make the consequent hold.
+    ``timed`` are the clocks that time alone may start; ``done_by_time`` is set if time alone may make the consequent
+    hold.
     """
 
     id: str
@@ -209,7 +210,7 @@ class Program:
 
 
 def compile_terms(terms: CommitmentTerms, confirmable: Container[str]) -> Program:
-    """Return *terms* as a program; *confirmable* holds the events whose reports need a confirmation.
+    """Return *terms* as a program; *confirmable* are the events whose reports need a confirmation.
 
     Raises `protocols.commitments.conditions.ConditionError` for a condition that cannot be read.
     """
@@ -221,7 +222,7 @@ def compile_terms(terms: CommitmentTerms, confirmable: Container[str]) -> Progra
 def compile_conditions(
     terms: CommitmentTerms, if_: Condition | None, then: Condition, confirmable: Container[str]
 ) -> Program:
-    """Return the program of conditions that are parsed already."""
+    """Return the program of conditions that have been parsed."""
     made = _Compiler(confirmable)
     antecedent = None if if_ is None else made.node(if_)
     boundary = len(made.leaves)
@@ -268,7 +269,7 @@ class _Compiler:
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """The clocks found; one inside the E of another has the higher number."""
+        """The clocks found; a clock inside the E of another has the higher number."""
         return tuple(draft.clock() for draft in self._started.values())
 
     def node(self, condition: Condition, clock: int | None = None) -> Node:
@@ -322,7 +323,7 @@ class _Compiler:
         return leaf
 
     def _clock(self, of: Condition) -> "_Draft":
-        """Return the clock that starts with *of*, one for all windows of this side that name it."""
+        """Return the clock that starts with *of*; all windows of this side that name it share one clock."""
         draft = self._started.get((self.of_consequent, of))
         if draft is None:
             draft = self._started[self.of_consequent, of] = _Draft(len(self._started), self.of_consequent)
@@ -332,7 +333,7 @@ class _Compiler:
 
 @dataclass(slots=True)
 class _Draft:
-    """A clock while the leaves that it bounds are still being found."""
+    """A clock whose leaves are still being collected."""
 
     index: int
     of_consequent: bool

@@ -1,4 +1,4 @@
-"""What is known of commitments: programs, their instances, and who waits for what."""
+"""What is known of commitments: programs, their instances, and what waits for what."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -15,9 +15,9 @@ from protocols.commitments.tree import mentioned
 class Registry:
     """All commitments and instances, looked up by what concerns them.
 
-    ``values`` holds the instances of a commitment with ``each`` by their value, those that nothing opened yet
-    included. ``ranks`` order commitments so that each comes after those that its conditions name. ``opened_by`` says
-    whose instances an instance opens, ``remedies`` whose antecedents wait for a violation.
+    ``values`` maps a commitment with ``each`` to its instances by value, including those that nothing has opened yet.
+    ``ranks`` order commitments so that each comes after those that its conditions name. ``opened_by`` lists the
+    commitments whose instances an instance opens; ``remedies`` lists those whose antecedents wait for a violation.
     """
 
     programs: dict[str, Program] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Registry:
         self.deadlines = Deadlines(self.instances)
 
     def add(self, program: Program) -> None:
-        """Make a program known; nothing of it exists before it is created."""
+        """Add a program; nothing of it exists before it is created."""
         self.programs[program.id] = program
         self.values[program.id] = {}
         self.new(program, None)
@@ -45,7 +45,7 @@ class Registry:
             self.on_state.setdefault((life.state, life.commitment), []).append((program.id, life.value, route))
 
     def settle_order(self, ranks: dict[str, int]) -> None:
-        """Take *ranks* as the order of judging, and find who opens and who remedies whom."""
+        """Take *ranks* as the order of judging, and work out which commitments open and which remedy which."""
         self.ranks = ranks
         self.opened_by, self.remedies = {}, {}
         for name, program in self.programs.items():
@@ -59,11 +59,11 @@ class Registry:
                     remedies += [] if (name, life.value) in remedies else [(name, life.value)]
 
     def all_of(self, name: str) -> list[Instance]:
-        """Return the base of commitment *name* and its instances, those not opened included."""
+        """Return the base of commitment *name* and its instances, including unopened ones."""
         return [self.bases[name], *self.values[name].values()]
 
     def would_crowd(self, event: str, attributes: Mapping[str, str], most: int) -> bool:
-        """Return whether a report would need one instance more than *most*."""
+        """Return whether a report would need more than *most* instances."""
         for name, _ in self.on_event.get(event, ()):
             value = attributes.get(self.programs[name].each or "")
             if value is not None and value not in self.values[name] and len(self.values[name]) >= most:
@@ -75,7 +75,7 @@ class Registry:
         return None if program is None else program.each
 
     def new(self, program: Program, value: str | None) -> Instance:
-        """Return a new instance for *value*, a copy of its base; without a value the base itself."""
+        """Return a new instance for *value*, copied from its base; without a value, the base itself."""
         number = len(self.instances)
         if value is None:
             nothing: list[Any] = [None] * len(program.leaves)
@@ -109,7 +109,7 @@ class Registry:
         return made
 
     def remedies_of(self, instance: Instance) -> list[Instance]:
-        """Return the instances whose antecedent waits for the violation of *instance*, opened or not."""
+        """Return the instances whose antecedent waits for the violation of *instance*, whether opened or not."""
         found = []
         for name, wanted in self.remedies.get(instance.program.id, ()):
             program = self.programs[name]

@@ -22,7 +22,7 @@ ANYONE: Final = EventRule()
 
 @dataclass(slots=True)
 class Report:
-    """A report that is not settled. ``disputed_at`` is when it was disputed."""
+    """An unsettled report. ``disputed_at`` is when it was disputed."""
 
     number: int
     id: str | None
@@ -41,7 +41,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """A report that somebody is asked to confirm or dispute."""
+    """A report that a member is asked to confirm or dispute."""
 
     id: str
     event: str
@@ -52,7 +52,7 @@ class Awaited:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What is remembered of a report once nothing can change it."""
+    """What is remembered of a report once it is final."""
 
     event: str
     by: str
@@ -61,10 +61,10 @@ class Settled:
 
 @dataclass(slots=True)
 class Reports:
-    """Everything reported: what is unsettled in full, of the rest only that each id was used.
+    """Everything that was reported: unsettled reports in full, and of the others only that each id was used.
 
-    ``same_time`` holds the reports of the present instant: a repetition carries the time of what it repeats, so that
-    only these can be repeated.
+    ``same_time`` holds the reports of the present instant. A repetition carries the time of what it repeats, so only
+    these can be repeated.
     """
 
     parties: frozenset[str]
@@ -78,7 +78,10 @@ class Reports:
     kinds: dict[tuple[str, str, str], Settled] = field(default_factory=dict)
 
     def rule(self, event: str) -> EventRule:
-        """Return the rule for *event*; without one anyone reports it and nobody confirms."""
+        """Return the rule for *event*.
+
+        Without a rule, any party reports it and nobody confirms it (docs/tracker.md, clause 12).
+        """
         return self.rules.get(event, ANYONE)
 
     def judge(self, act: Act) -> EventRule:
@@ -96,7 +99,7 @@ class Reports:
         return rule
 
     def is_repeated(self, act: Act) -> bool:
-        """Return whether *act* repeats a report; raise `ActRefused` if its id was used for something else."""
+        """Return whether *act* repeats a report; raise `ActRefused` if its id was used for different content."""
         if self.time != act.at:
             self.time = act.at
             self.same_time.clear()
@@ -144,20 +147,23 @@ class Reports:
         return found
 
     def settle(self, report: Report, outcome: str) -> None:
-        """Remember that nothing changes *report* any more."""
+        """Remember that *report* is final."""
         del self.unsettled[report.number]
         if report.id is not None:
             self.ids[report.id] = self._settled(report.event, report.by, outcome)
 
     def silence_after(self, report: Report) -> tuple[Duration, bool] | None:
-        """Return how long *report* may stay unanswered and whether silence confirms it; ``None`` without a rule."""
+        """Return how long *report* may stay unanswered and whether silence confirms it.
+
+        ``None`` without such a rule.
+        """
         rule = self.rule(report.event)
         if rule.silence is None or rule.confirm_within is None:
             return None
         return parse_duration(rule.confirm_within), rule.silence == "confirms"
 
     def awaiting(self, member: str) -> list[Awaited]:
-        """Return the unanswered reports that *member* is to confirm or dispute, in the order of their time."""
+        """Return the unanswered reports that *member* should confirm or dispute, in the order of their time."""
         return [
             Awaited(report.id, report.event, report.by, report.at, report.attributes)
             for report in self.unsettled.values()
@@ -182,7 +188,7 @@ class Reports:
 def check_authority(
     parties: Collection[str], events: Mapping[str, EventRule], powers: Mapping[str, Collection[str]]
 ) -> None:
-    """Raise ``ValueError`` if rules or powers name someone or something that is not there."""
+    """Raise ``ValueError`` if rules or powers name an unknown party, event or power."""
     for event, rule in events.items():
         for role in ("by", "confirmed_by", "decided_by"):
             name = getattr(rule, role)
@@ -197,4 +203,4 @@ def check_authority(
 
 
 POWERS: Final = ("suspend", "resume")
-"""What may be given to parties that are neither debtor nor creditor; ``suspend`` includes ``resume``."""
+"""Powers that parties other than debtor and creditor may be given; ``suspend`` includes ``resume``."""

@@ -1,4 +1,4 @@
-"""What the tracker says of a commitment: its state with when and why, its remedies, and what is worth noting."""
+"""What the tracker says of a commitment: its state with time and cause, its remedies, and notes."""
 
 from dataclasses import dataclass
 
@@ -16,10 +16,10 @@ NO_REMEDY, DUE, REMEDIED, VIOLATED = "none", "due", "remedied", "violated"
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One commitment or instance.
+    """The status of one commitment or instance.
 
-    ``since`` is when the state came true, ``None`` where that is before everything. ``because`` are the items of the
-    history or positions of the log that made it so. ``remedy`` is ``none``, ``due``, ``remedied`` or ``violated``.
+    ``since`` is when the state came true; ``None`` means before everything. ``because`` are the items of the history,
+    or positions on the log, that caused it. ``remedy`` is ``none``, ``due``, ``remedied`` or ``violated``.
     """
 
     state: str
@@ -48,7 +48,7 @@ def status_of(machine: Machine, instance: Instance) -> Status:
 
 
 def statuses(machine: Machine) -> dict[str, Status]:
-    """Return the status of every commitment, each followed by its instances in the order of their opening."""
+    """Return the status of every commitment, each followed by its instances in the order in which they were opened."""
     found = {}
     for name, base in machine.bases.items():
         found[name] = status_of(machine, base)
@@ -59,7 +59,7 @@ def statuses(machine: Machine) -> dict[str, Status]:
 
 
 def remedy_of(machine: Machine, instance: Instance) -> str:
-    """Return how far the violation of *instance* is remedied."""
+    """Return how far the violation of *instance* is remedied (docs/tracker.md, clause 22)."""
     if instance.state is not State.VIOLATED:
         return NO_REMEDY
     states = {remedy.state for remedy in machine.remedies_of(instance)}
@@ -86,7 +86,7 @@ def _notes(machine: Machine, instance: Instance) -> tuple[str, ...]:
 
 
 def _stopped(machine: Machine, program: Program) -> frozenset[int]:
-    """Return the clocks of *program* that never run: those on the creation of what was there before everything."""
+    """Return the clocks of *program* that never run, since they wait for a creation that was before everything."""
 
     def never(clock: Clock) -> bool:
         of = clock.of
@@ -98,7 +98,7 @@ def _stopped(machine: Machine, program: Program) -> frozenset[int]:
 
 
 def open_instances(machine: Machine) -> list[Instance]:
-    """Return every instance that is neither ended nor never created, in the order of declaration."""
+    """Return every instance that was created and has not ended, in the order of declaration."""
     return [
         instance
         for name, base in machine.bases.items()
@@ -108,9 +108,9 @@ def open_instances(machine: Machine) -> list[Instance]:
 
 
 def moving(machine: Machine) -> list[str]:
-    """Return the open ones that something said, or time, can still change.
+    """Return the open instances that an act or time can still change.
 
-    One that waits for a state into which its commitment can no longer come does not move.
+    An instance does not move if it waits for a state that its commitment can no longer reach.
     """
     waiting = open_instances(machine)
     found: list[str] = []

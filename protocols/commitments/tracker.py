@@ -1,8 +1,8 @@
-"""The tracker: what became of each commitment, folded from what was said. One for rooms and for histories.
+"""The tracker: what became of each commitment, folded from acts. Rooms and histories share it.
 
-Acts come in the order of their time. Each first lets the deadlines before its instant pass, then changes state or is
-refused and changes nothing. The cost of an act does not grow with the history: events are looked up by name,
-instances by value, deadlines in a heap; of what has ended only the end is kept.
+Acts come in the order of their time. Each act first lets the deadlines before its instant pass, then changes state, or
+is refused and changes nothing. The cost of an act does not grow with the history: events are looked up by name,
+instances by value, and deadlines in a heap. Of an ended instance only its end is kept.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,16 +33,17 @@ from protocols.core.instants import Instant
 from protocols.messages.commitments import REPORT, CommitmentTerms, EventRule
 
 MOST_INSTANCES: Final = 10_000
-"""Instances that one commitment of a room may have."""
+"""How many instances one commitment of a room may have."""
 
 
 @dataclass(slots=True)
 class Tracker:
-    """The state of all commitments after a prefix of what was said.
+    """The state of all commitments after a prefix of the acts.
 
-    ``powers`` say who may suspend and resume. With ``listed_events_only`` conditions and reports may only name the
-    events that have a rule. With ``keeps_past`` False only what can still have an effect is kept: every commitment is
-    then declared before the first act, and `since` cannot be asked. ``most_instances`` bounds each commitment's.
+    ``powers`` say who may suspend and resume. With ``listed_events_only``, conditions and reports may only name events
+    that have a rule. With ``keeps_past`` False, only what can still have an effect is kept: every commitment must then
+    be declared before the first act, and `since` cannot be asked. ``most_instances`` bounds the instances of each
+    commitment.
     """
 
     parties: Sequence[str]
@@ -67,7 +68,10 @@ class Tracker:
         return name in self._known
 
     def check(self, terms: CommitmentTerms, known: Collection[str] = frozenset()) -> None:
-        """Raise `ConditionError` if *terms* cannot be: *known* are ids of commitments that are made with it."""
+        """Raise `ConditionError` if *terms* are impossible.
+
+        *known* are ids of commitments that are made together with them.
+        """
         for role, name in (("debtor", terms.debtor), ("creditor", terms.creditor)):
             if name not in self.parties:
                 raise ConditionError(f"{role}: {name!r} is no party (parties: {', '.join(self.parties)})")
@@ -95,10 +99,10 @@ class Tracker:
                     raise ConditionError(f"{where}: {leaf.commitment} has no instances, so {leaf} cannot be")
 
     def declare(self, terms: CommitmentTerms, *, assumed: bool) -> None:
-        """Make *terms* known, which is not yet creating them; *assumed* ones count as created before everything.
+        """Add *terms*, without creating them; *assumed* ones count as created before everything.
 
         Terms that name each other are declared together, before the next act. Raises ``ValueError`` for an id that is
-        known already, and for terms that come too late for a tracker that forgot the past.
+        already known, and for terms that come too late for a tracker that forgot the past.
         """
         if self.knows(terms.id):
             raise ValueError(f"two commitments have the id {terms.id!r}")
@@ -109,7 +113,7 @@ class Tracker:
         self._known[terms.id] = terms
 
     def _integrate(self) -> None:
-        """Bring declared terms to where the others are: what happened before they came counts for them too."""
+        """Bring newly declared terms up to date: events from before their declaration count for them too."""
         if not self._declared:
             return
         machine, declared, self._declared = self._machine, self._declared, []
@@ -159,7 +163,7 @@ class Tracker:
         self._machine.run()
 
     def advance(self, at: Instant) -> list[Transition]:
-        """Let every deadline before *at* pass: at a deadline nothing has happened, a microsecond later it has."""
+        """Let every deadline before *at* pass: a deadline itself is still in time, one microsecond later is not."""
         self._reach(at)
         return list(self._moved())
 
@@ -218,7 +222,7 @@ class Tracker:
     # -- questions ------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the earliest instant past which something changes if nobody says anything."""
+        """Return the earliest instant after which something changes without a new act."""
         self._integrate()
         deadlines = self._machine.deadlines.heap
         return deadlines[0].last if deadlines else None
@@ -237,17 +241,17 @@ class Tracker:
         return statuses(self._machine)
 
     def open(self) -> list[str]:
-        """Return what has been created and has not ended."""
+        """Return everything that was created and has not ended."""
         self._integrate()
         return [instance.name for instance in open_instances(self._machine)]
 
     def moving(self) -> list[str]:
-        """Return what is open and can still be changed by something said or by time."""
+        """Return everything that is open and can still change, by an act or by time."""
         self._integrate()
         return moving(self._machine)
 
     def awaiting(self, member: str) -> list[Awaited]:
-        """Return the reports that *member* is to confirm or dispute, in the order of their time."""
+        """Return the reports that *member* should confirm or dispute, in the order of their time."""
         return self._reports.awaiting(member)
 
     def reportable(self, member: str) -> list[str]:
@@ -255,9 +259,10 @@ class Tracker:
         return self._reports.reportable(member)
 
     def since(self, condition: str | Condition) -> Instant | None:
-        """Return when *condition* came to hold for an onlooker, who knows what is established; ``None`` if not yet.
+        """Return when *condition* came to hold for an onlooker, who knows only what is established.
 
-        Raises `ConditionError` for text that is no condition.
+        ``None`` if it does not hold.
+        Raises `ConditionError` for text that is not a condition.
         """
         self._integrate()
         confirmable = frozenset(name for name, rule in self.events.items() if rule.confirmed_by is not None)
@@ -265,7 +270,7 @@ class Tracker:
         return came_true(read, self._machine, confirmable)
 
     def findings(self) -> list[Trouble]:
-        """Return the circles, deadlocks and conflicts among what was created: code, commitments, text."""
+        """Return the circles, deadlocks and conflicts among the created commitments."""
         self._integrate()
         bases = self._machine.bases
         programs = {name: base.program for name, base in bases.items() if base.state is not State.NONE}

@@ -1,7 +1,7 @@
 """The typed tree of a condition: frozen parts whose ``str()`` is canonical text.
 
-Instants and durations are whole microseconds, amounts stay decimal text. A window after parentheses stands on each of
-their parts, so that a tree holds no groups.
+Instants and durations are whole microseconds; amounts stay decimal text. A window after parentheses is written to each
+of their parts, so that a tree contains no groups.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from protocols.core.instants import Duration, Instant, format_duration, show_instant
 
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,400})?")
-"""What counts as a number in filters and totals; all else is text."""
+"""What counts as a number in filters and totals; anything else is text."""
 BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """A name that may stand without quotes."""
 RESERVED = frozenset({"and", "or", "no", "at", "least", "by", "before", "after", "within", "of", "totalling"})
@@ -50,7 +50,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """``attribute op value``; a missing attribute fails every comparison."""
+    """A comparison ``attribute op value``; it fails if the attribute is missing."""
 
     attribute: str
     op: str
@@ -74,7 +74,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class LifeCycle:
-    """The event that ``commitment`` (or its instance ``value``) came into ``state``."""
+    """The event that ``commitment`` (or its instance ``value``) entered ``state``."""
 
     state: str
     commitment: str
@@ -140,7 +140,7 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """No later than ``duration`` after ``of`` happened; no end until it has."""
+    """No later than ``duration`` after ``of`` happened; until it has happened, there is no end."""
 
     duration: Duration
     of: "Condition"
@@ -163,7 +163,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class No:
-    """That ``what`` does not happen until its windows have passed."""
+    """``what`` must not happen before its windows close."""
 
     what: "Counted"
     windows: "tuple[Window, ...]"
@@ -201,7 +201,7 @@ Condition = Leaf | And | Or
 
 
 def leaves(condition: Condition) -> Iterator[Counted]:
-    """Yield every event and life-cycle event that *condition* mentions, those after ``of`` included."""
+    """Yield every event and life-cycle event that *condition* mentions, including those after ``of``."""
     if isinstance(condition, And | Or):
         for part in condition.parts:
             yield from leaves(part)

@@ -79,7 +79,7 @@ from protocols.stage.usage import used_terms, words_of
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One scored improvement: its number from 1, whose it was, the option, and whether it became the standing one."""
+    """One scored improvement: its number from 1, its author, its option, and whether it became the standing option."""
 
     number: int
     by: str
@@ -90,7 +90,7 @@ class Try:
 
 @dataclass(slots=True)
 class Concord(Stage):
-    """The Concord of one room: options, the table of scores, the standing option, and who signed it."""
+    """The Concord of one room: options, the table of scores, the standing option, and who signed the outcome."""
 
     steps = TABLE
 
@@ -123,7 +123,7 @@ class Concord(Stage):
         return self.proposals, self.ballot
 
     def start(self, present: Sequence[str]) -> Turn:
-        """Begin with the quotes of those who have authority, or with everyone's option."""
+        """Begin with the quotes of members that have authority, or with everyone's option."""
         return Turn(AUTHORITY if self.setting.opening.authority.issues else NO_AUTHORITY)
 
     def turn(self, step: Step, present: Sequence[str]) -> Turn:
@@ -183,7 +183,7 @@ class Concord(Stage):
         return self._next_right(present)
 
     def _lacking(self) -> str:
-        """Return the members without a valid ballot in this round, each with the reason; empty if there are none."""
+        """Return the members without a valid ballot in this round, each with the reason; empty if all have one."""
         reasons = {member: self.ballot.why_lacking(member) for member in self.setting.members}
         return ", ".join(f"{member} ({why})" for member, why in reasons.items() if why is not None)
 
@@ -220,7 +220,7 @@ class Concord(Stage):
         fewest = min(self.tried.get(m, 0) for m in able)
         eager = [m for m in able if self.tried.get(m, 0) == fewest]
         assert self.standing is not None
-        # Where all of them gave the standing option 100, none is less satisfied than another: the name decides.
+        # If all candidates gave the standing option 100, none is less satisfied than another, and the name decides.
         return least_satisfied(self.standing, self.table.ballots(), eager) or min(eager)
 
     def _after_right(self, step: Step, present: Sequence[str]) -> Turn:

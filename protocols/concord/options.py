@@ -1,4 +1,4 @@
-"""Options as a room holds them: completed by what was quoted, checked against the opening, equal ones made one."""
+"""Options as a room holds them: completed by quotes, checked against the opening, equal options merged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ Quotes = Mapping[str, Sequence[Value]]
 
 @dataclass(slots=True)
 class Candidate:
-    """An option in the room: its id, its text with every issue filled in, who proposed it, and where.
+    """An option in the room: its id, its text with every issue filled in, its proposer, and its position.
 
-    ``fate`` is ``initial``, ``adopted`` or ``refused``; refused ones without everyone's score are not in the table.
+    ``fate`` is ``initial``, ``adopted`` or ``refused``; a refused option without everyone's score is not in the table.
     """
 
     id: str
@@ -52,7 +52,7 @@ def check_quote(body: Quote, member: str, opening: RoomOpen) -> dict[str, list[V
 
 
 def as_listed(option: Option, opening: RoomOpen) -> Option:
-    """Return *option* with each value as the opening writes it, if it lists it: equal options have one id."""
+    """Return *option* with each value written as the opening lists it, so that equal options have one id."""
     offer = dict(option.offer)
     for name, issue in opening.issues.items():
         if name in offer:
@@ -98,7 +98,7 @@ def complete(
 
 
 def check_commitments(option: Option, opening: RoomOpen, tracker: Tracker | None) -> None:
-    """Raise `Refused` if the commitments that *option* would create cannot be."""
+    """Raise `Refused` if the commitments that *option* would create are impossible."""
     if not option.commitments:
         return
     if tracker is None or "commitments" not in opening.agenda:

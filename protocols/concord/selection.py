@@ -1,13 +1,13 @@
 """concord-select/1: which option a table of scores selects, and why.
 
 A pure function over integers. A member *objects* to an option that it rejects or scores below its reserve. Options are
-ordered by fewest objections, then by the greatest vector: the members' scores, each raised to ``floor`` (a rejection
-stands as ``floor``), sorted ascending and compared lexicographically, so the worst-off member counts first, then the
-second worst-off, and so on (leximin; Sen 1970, Rawls's difference principle carried through the ties). Options equal
-in both are separated by the incumbent, else by the smallest SHA-256(beacon ":" option).
+ordered by fewest objections, then by the greatest vector: the members' scores, each raised to at least ``floor`` (a
+rejection counts as ``floor``), sorted ascending and compared lexicographically, so that the worst-off member counts
+first, then the second worst-off, and so on (leximin; Sen 1970, Rawls's difference principle carried through the ties).
+Options equal in both are separated by the incumbent, otherwise by the smallest SHA-256(beacon ":" option).
 
-Nothing else can touch the result: no float, tolerance, clock or hash seed, and no order of members, options or
-arrival. What depends on names alone (``tied``, the last resort of ``least_satisfied``) goes by code points.
+Nothing else can affect the result: no float, tolerance, clock or hash seed, and no order of members, options or
+arrival. Whatever depends on names alone (``tied``, the last resort of ``least_satisfied``) is ordered by code points.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 VERSION = "concord-select/1"
 
 LOWEST, HIGHEST = 0, 100
-"""The range of a score, in points; a reserve, a bar and a floor lie in it too."""
+"""The range of a score, in points; reserve, bar and floor lie in it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,10 @@ class Ballot:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRules:
-    """``quorum`` counts valid ballots, ``None`` wants every member's; ``rejects`` is how many one ballot may hold."""
+    """``quorum`` is the number of valid ballots needed, ``None`` for all.
+
+    ``rejects`` is how many one ballot may contain.
+    """
 
     quorum: int | None = None
     bar: int = 50
@@ -47,7 +50,7 @@ DEFAULT_RULES = SelectionRules()
 
 
 class Also(NamedTuple):
-    """What other rules would have picked; a rejection counts 0, the smaller option wins a tie."""
+    """What other rules would have picked; a rejection counts as 0, and the smaller option wins a tie."""
 
     sum: str
     median: str
@@ -55,11 +58,12 @@ class Also(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The outcome of a table, with what a reader needs to check it.
+    """The outcome of a table, with everything that a reader needs to check it.
 
-    ``standing`` is the first in the order, ``winner`` the same if it was accepted, ``rule`` what separated the first
-    from the second, ``tied`` every option equal to the first in objections and vector. ``void`` gives each void ballot
-    its code and ``why_void`` its sentence. Without a quorum or options only these two and ``missing`` are filled.
+    ``standing`` is the first in the order; ``winner`` is the same if it was accepted. ``rule`` is what separated the
+    first from the second; ``tied`` is every option equal to the first in objections and vector. ``void`` maps each void
+    ballot to its code and ``why_void`` to its sentence. Without a quorum or options, only these two and ``missing`` are
+    filled.
     """
 
     outcome: str
@@ -94,7 +98,7 @@ class Selection:
 
 
 class BallotFault(NamedTuple):
-    """Why a ballot is void: its code, the option it concerns (``""`` if no single one), and what would be valid."""
+    """Why a ballot is void: the code, the option concerned (``""`` if not a single one), and what would be valid."""
 
     code: str
     option: str
@@ -104,8 +108,8 @@ class BallotFault(NamedTuple):
 def find_fault(ballot: Ballot, options: Collection[str], rejects_budget: int) -> BallotFault | None:
     """Return the first reason why *ballot* is void, or ``None``; the codes are tried in the contract's order.
 
-    The ballot may hold anything as a score or reason. Nothing is coerced: ``True`` and ``100.0`` are not integers.
-    *options* should answer ``in`` quickly where there are many (a set, or a mapping's keys).
+    The ballot may contain anything as a score or reason. Nothing is coerced: ``True`` and ``100.0`` are not integers.
+    If there are many *options*, pass a set or the keys of a mapping, so that ``in`` is fast.
     """
     scores: Mapping[str, Any] = ballot.scores
     rejects: Mapping[str, Any] = ballot.rejects
@@ -147,13 +151,13 @@ def check_ballot(ballot: Ballot, options: Collection[str], rejects_budget: int) 
 
 
 class OrderKey(NamedTuple):
-    """An option's place in the order: fewer objections are better, then the greater vector is."""
+    """An option's place in the order: fewer objections are better, then a greater vector."""
 
     objections: int
     vector: tuple[int, ...]
 
     def better_than(self, other: "OrderKey") -> bool:
-        """Return whether this is strictly better: what a new option must be to become the standing one."""
+        """Return whether this place is strictly better: a new option must be, to become the standing one."""
         return (-self.objections, self.vector) > (-other.objections, other.vector)
 
 
@@ -184,12 +188,12 @@ def objectors(option: str, ballots: Mapping[str, Ballot]) -> tuple[str, ...]:
 
 
 def least_satisfied(standing: str, ballots: Mapping[str, Ballot], among: Iterable[str] | None = None) -> str | None:
-    """Return the member whom *standing* satisfies least, or ``None`` if all gave it 100.
+    """Return the member that *standing* satisfies least, or ``None`` if all gave it 100.
 
-    The largest shortfall below the own reserve decides, then the lowest score, then the largest regret (the own best
-    score on any option less that on the standing one), then the name. A rejection counts as 0 in all three, whatever
-    the floor: the floor tempers what a low score does to the order, and must not make a veto look more content than
-    a 0. *among* limits who is considered, as to those who may still propose.
+    The largest shortfall below the member's reserve decides, then the lowest score, then the largest regret (the
+    member's best score on any option minus its score on the standing one), then the name. A rejection counts as 0 in
+    all three, whatever the floor: the floor limits what a low score does to the order, and must not make a veto look
+    more content than a 0. *among* limits the candidates, for example to those who may still propose.
     """
 
     def content(member: str) -> tuple[int, int, int, str]:
@@ -200,7 +204,7 @@ def least_satisfied(standing: str, ballots: Mapping[str, Ballot], among: Iterabl
         return -shortfall, score, -regret, member
 
     least = min(ballots if among is None else among, key=content, default=None)
-    # Nobody can be worse off than the least satisfied, so its 100 is everyone's.
+    # Nobody is worse off than the least satisfied, so if it gave 100, everyone did.
     return None if least is None or ballots[least].scores.get(standing) == HIGHEST else least
 
 
@@ -214,9 +218,9 @@ def select(
 ) -> Selection:
     """Select among *options* on the *ballots* of *members* by concord-select/1.
 
-    Ballots are checked here (see `find_fault`); a void one is named and counts for nothing. Raises ``ValueError`` for
-    what no table may hold: repeated members or options, a ballot of somebody who is not a member, an incumbent that is
-    no option.
+    Ballots are checked here (see `find_fault`); a void ballot is named and does not count. Raises ``ValueError`` for an
+    impossible table: repeated members or options, a ballot of somebody who is not a member, or an incumbent that is not
+    an option.
     """
     choices = _distinct("option", options)
     roster = _distinct("member", members)
@@ -272,7 +276,7 @@ def _distinct(what: str, names: Collection[str]) -> set[str]:
 
 
 def _first(keys: Mapping[str, OrderKey], incumbent: str | None, beacon: str) -> tuple[str, str, tuple[str, ...]]:
-    """Return the first in the order, the rule that put it before the second, and all that equal it."""
+    """Return the first in the order, the rule that put it before the second, and all options that equal it."""
     fewest = min(key.objections for key in keys.values())
     fewest_only = {option: key.vector for option, key in keys.items() if key.objections == fewest}
     greatest = max(fewest_only.values())

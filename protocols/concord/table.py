@@ -1,4 +1,4 @@
-"""The table of a room's Concord: what everyone revealed of every option."""
+"""The table of a room's Concord: what every member revealed about every option."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from protocols.messages.concord import BallotContent
 
 @dataclass(slots=True)
 class ScoreTable:
-    """Scores, reasoned rejections and reasons by member and option id, and the reserves that were opened.
+    """Scores, reasoned rejections and reasons by member and option id, and the opened reserves.
 
-    It holds valid ballots only; what is missing is missing, and never a value.
+    It contains valid ballots only; a missing ballot is missing, and never a value.
     """
 
     scores: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -20,7 +20,7 @@ class ScoreTable:
     reserves: dict[str, int | None] = field(default_factory=dict)
 
     def record(self, ballots: Mapping[str, BallotContent]) -> None:
-        """Add one round of valid ballots; what members said before stands."""
+        """Add one round of valid ballots; earlier rounds stay."""
         for member, content in ballots.items():
             self.scores.setdefault(member, {}).update(content.scores)
             self.rejects.setdefault(member, {}).update(content.rejects)
@@ -29,7 +29,7 @@ class ScoreTable:
                 self.reserves[member] = content.reserve.reserve
 
     def ballots(self, options: Container[str] | None = None) -> dict[str, Ballot]:
-        """Return each member's ballot as the selection takes it, over *options* or over all."""
+        """Return each member's ballot in the form that the selection takes, over *options* or over all."""
         return {
             member: Ballot(
                 {o: s for o, s in scores.items() if options is None or o in options},
@@ -40,7 +40,10 @@ class ScoreTable:
         }
 
     def of(self, option: str) -> dict[str, int | None]:
-        """Return what members gave *option*: a score, or None for a rejection; nobody who gave neither."""
+        """Return what members gave *option*: a score, or None for a rejection.
+
+        Members that gave neither are left out.
+        """
         return {
             member: None if option in self.rejects[member] else scores[option]
             for member, scores in self.scores.items()

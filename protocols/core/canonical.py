@@ -1,7 +1,7 @@
 """Canonical JSON bytes (RFC 8785) and digests over them.
 
-Everything that is signed, sealed or named by a digest is named through these bytes, so that one object has one id
-everywhere. No floats pass: amounts are decimal strings, integers stay within ±(2^53−1).
+Everything that is signed, sealed or named by a digest uses these bytes, so that one object has one id everywhere.
+Floats are refused: amounts are decimal strings, and integers stay within ±(2^53−1).
 """
 
 import json
@@ -16,17 +16,17 @@ JSON = Any
 
 LARGEST_INTEGER = 2**53 - 1
 DEEPEST = 32
-"""How deep lists and objects may nest: far beyond any message, far within what every decoder bears."""
+"""How deep lists and objects may nest: far more than any message needs, far less than any decoder can take."""
 
 _encoder = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False
 )
-# Its own `encode` makes such an encoder for every value, which takes longer than encoding a small one.
+# `json`'s own `encode` makes a new encoder for every value, which costs more than encoding a small value.
 _make_encoder = getattr(json.encoder, "c_make_encoder", None)
 _chunks = _make_encoder and _make_encoder(
     None, _encoder.default, json.encoder.encode_basestring, None, ":", ",", True, False, False
 )
-# UTF-16 order, which RFC 8785 sorts keys by, differs from Python's only beyond U+DFFF; the escapes never differ.
+# RFC 8785 sorts keys by UTF-16, which differs from Python's order only beyond U+DFFF; the escapes are the same.
 _BEYOND = re.compile("[\ue000-\U0010ffff]")
 
 
@@ -45,9 +45,9 @@ def canonical(value: JSON) -> bytes:
 
 
 def canonical_of_exact(value: JSON) -> bytes:
-    """Return what `canonical` does for a value just decoded from JSON, if its decoder let no inexact number pass.
+    """Return the same as `canonical` for a value just decoded from JSON by a decoder that refuses inexact numbers.
 
-    For who has decoded it and looked at its depth; of a lone surrogate it makes a ``ValueError`` too.
+    For callers that have decoded the value and checked its depth; raises ``ValueError`` for a lone surrogate.
     """
     text = "".join(_chunks(value, 0)) if _chunks else _encoder.encode(value)
     if not text.isascii() and _BEYOND.search(text):

@@ -1,4 +1,4 @@
-"""What a fold sees of the log: one said thing, its place, its time and its author."""
+"""What a fold sees of the log: one entry with its place, its time and its author."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +12,9 @@ from protocols.core.message import Message
 class Event:
     """One entry that passed the log's own checks.
 
-    ``at`` is the log's time, never a local clock's. ``author`` is the name that the roster gives the signing key.
-    ``seen`` is how far the author had folded the room when it signed, ``cost`` what it says that saying this took.
+    ``at`` is the log's time, never a local clock's. ``author`` is the roster's name for the signing key.
+    ``seen`` is how far the author had folded the room when it signed; ``cost`` is what the entry cost, as its author
+    declares.
     """
 
     position: int

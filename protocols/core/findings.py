@@ -18,10 +18,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One noteworthy fact: what (``code``), where in the log (``position``), by whom, in words.
+    """One noteworthy fact: what (``code``), where on the log (``position``), about whom (``who``), and a text.
 
-    ``position`` is 0 where no record caused it, ``who`` empty where nobody did. ``refused``: the rules refused what
-    stands at that position, and it changed nothing.
+    ``position`` is 0 if no record caused it; ``who`` is empty if no member did. ``refused`` means that the rules
+    refused the body at that position, so that it changed nothing.
     """
 
     code: str

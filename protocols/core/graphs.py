@@ -7,11 +7,11 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def components(edges: Mapping[Node, Iterable[Node]]) -> list[list[Node]]:
-    """Return the strongly connected components of a graph, each after all the components that it points to.
+    """Return the strongly connected components of a graph, each after all components to which it points.
 
-    *edges* maps each node to those it points to; one that is only pointed to is a node too. A component of several
-    nodes is a circle; so is a single node that points to itself. Linear in nodes and edges, without recursion
-    (Tarjan 1972); the order follows that of *edges* and nothing else.
+    *edges* maps each node to the nodes to which it points; a node that is only pointed to counts too. A component of
+    several nodes is a circle; so is a single node that points to itself. Linear in nodes and edges, without recursion
+    (Tarjan 1972); the order depends only on the order of *edges*.
     """
     number: dict[Node, int] = {}
     low: dict[Node, int] = {}

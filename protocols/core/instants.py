@@ -66,7 +66,7 @@ def parse_instant(text: str) -> Instant:
 
 @lru_cache(maxsize=4096)
 def _midnight(date: str) -> Instant:
-    """Return the instant at which *date* begins in UTC; times of one day are many, and most are of few days."""
+    """Return the instant at which *date* begins in UTC; cached, because many instants share few days."""
     day = datetime(int(date[:4]), int(date[5:7]), int(date[8:]), tzinfo=UTC)
     return (day - _EPOCH) // _MICROSECOND
 
@@ -87,13 +87,13 @@ def _date(day: int) -> str:
 
 
 def show_instant(instant: Instant) -> str:
-    """Write an instant for people and results: as `format_instant`, without a fraction that is zero."""
+    """Write an instant for people and results: as `format_instant`, but without a zero fraction."""
     text = format_instant(instant)
     return text.replace(".000000Z", "Z")
 
 
 def parse_wire_instant(text: str) -> Instant:
-    """Read an instant in the one form entries carry (see `format_instant`); anything else is a ``ValueError``."""
+    """Read an instant in the only form that entries carry (see `format_instant`); anything else is a ``ValueError``."""
     if len(text) != 27 or text[19] != "." or text[26] != "Z":
         raise ValueError(f"{text!r} is not UTC with Z and exactly six fraction digits")
     return parse_instant(text)

@@ -10,7 +10,7 @@ NAME_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
 DECIMAL_PATTERN = r"^-?(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?$"
 
 Text = Annotated[str, StringConstraints(max_length=20_000)]
-"""Words of a member: data for people and models, never interpreted."""
+"""Text of a member: data for people and models, never interpreted."""
 Words = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 Title = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=NAME_PATTERN)]
@@ -31,13 +31,14 @@ class Message(BaseModel):
 
     @classmethod
     def read(cls, plain: Any) -> Self:
-        """Return the message that *plain* JSON says; fields have one spelling there, which is not always ours.
+        """Return the message for *plain* JSON.
 
+        Fields have one spelling there, which sometimes differs from the attribute.
         Raises pydantic's ``ValidationError``.
         """
         return cls.model_validate(plain, by_alias=True, by_name=False)
 
     def plain(self) -> dict[str, JSON]:
-        """Return the message as JSON, absent fields left out: the form that is signed."""
+        """Return the message as JSON, without absent fields: the form that is signed."""
         plain: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         return plain

@@ -1,7 +1,7 @@
-"""What a room has said so far, as a mind needs it to judge: one view of the fold for one member.
+"""What a room has said so far, as one member's mind needs it to judge.
 
-It holds what the log shows to everybody and no more: while a step is sealed, nothing of what others sealed in it. So a
-mind may keep no memory of its own, and one that starts again knows what it knew.
+It contains what the log shows to everybody, and no more: while a step is sealed, nothing that others sealed in it. So a
+mind needs no memory of its own, and a restarted mind knows what it knew before.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from protocols.messages.room import Authority, Rehearsal, Rules
 
 
 class SeatTaken(Message):
-    """One member: its name, the role it speaks in, and the kind of mind it announced."""
+    """One member: its name, its role, and the kind of mind that it announced."""
 
     name: str
     role: str | None = None
@@ -26,7 +26,7 @@ class SeatTaken(Message):
 
 
 class Difference(Message):
-    """Two members' differing readings of one term, and what became of that: open, settled, carried or blocked."""
+    """Two members' differing readings of one term, and its status: open, settled, carried or blocked."""
 
     term: str
     between: list[str]
@@ -34,9 +34,9 @@ class Difference(Message):
 
 
 class OptionKnown(Message):
-    """An option on the table: who proposed it, its fate, and what was revealed of its scores.
+    """An option on the table: its proposers, its fate, and its revealed scores.
 
-    ``scores`` gives None for a rejection, whose reason is in ``reasons`` as those for scores are.
+    In ``scores``, None is a rejection; ``reasons`` holds the reasons for scores and rejections.
     """
 
     id: str
@@ -48,7 +48,10 @@ class OptionKnown(Message):
 
 
 class ClaimKnown(Message):
-    """A claim that stands. ``ref`` is what to cite it by; ``origin`` are ids of claims, and names it was heard from."""
+    """A claim that stands.
+
+    ``ref`` is how to cite it; ``origin`` are ids of claims, and names from whom it was heard.
+    """
 
     ref: str
     id: str
@@ -59,7 +62,7 @@ class ClaimKnown(Message):
 
 
 class OwnAnswers(Message):
-    """What this member said before, as far as it is open: its option's id, its reserve once its ballot opened it."""
+    """What this member said before, as far as it is open: its option's id, and its reserve once that is opened."""
 
     interpretations: dict[str, Interpretation] = Field(default_factory=dict)
     settled: dict[str, dict[str, Any]] = Field(default_factory=dict)
@@ -69,7 +72,7 @@ class OwnAnswers(Message):
 
 
 class Briefing(Message):
-    """A room as its log shows it to one member."""
+    """A room, as its log shows it to one member."""
 
     room: str
     intent: str

@@ -1,7 +1,7 @@
-"""Duties: what a member is expected to do next, with all it needs to answer.
+"""Duties: what a member is expected to do next, with everything it needs to answer.
 
-This is the whole interface between the rules and a peer. Every duty is plain data and has a JSON form, so that a
-mind may live in another process or another language. ``step`` and ``deadline`` say what the answer belongs to.
+This is the whole interface between the rules and a peer. Every duty is plain data with a JSON form, so that a mind may
+live in another process or be written in another language. ``step`` and ``deadline`` say to what the answer belongs.
 """
 
 from typing import Any, Literal
@@ -18,10 +18,10 @@ from protocols.messages.concord import Issue, Option, Value
 
 
 class Duty(Message):
-    """Base of all duties of one member. ``deadline`` is a log time in microseconds, inclusive; None: no deadline.
+    """Base of all duties of one member. ``deadline`` is a log time in microseconds, inclusive; None means no deadline.
 
-    ``problem`` says why this duty is asked a second and last time: what was wrong with the answer to the first.
-    ``left`` and ``briefing`` are added where a mind is asked: what it may still use, and what the room has said.
+    ``problem`` says why this duty is asked a second and last time: what was wrong with the first answer.
+    ``left`` and ``briefing`` are added when a mind is asked: what it may still use, and what the room has said.
     """
 
     act: str
@@ -65,7 +65,7 @@ class InterpretDuty(Duty):
 
 
 class CaseAsked(Message):
-    """A revealed case of a term; ``verdict`` is the member's own where the case is its own."""
+    """A revealed case of a term; ``verdict`` is the member's own verdict if the case is its own."""
 
     term: str
     text: str
@@ -74,7 +74,7 @@ class CaseAsked(Message):
 
 
 class MeaningAsked(Message):
-    """A distinct meaning that others hold of a term."""
+    """A distinct meaning of a term that other members hold."""
 
     term: str
     id: str
@@ -92,9 +92,9 @@ class ReadDuty(Duty):
 
 
 class SettleDuty(Duty):
-    """Settle each of ``terms``, on which this member differs from others or has authority.
+    """Settle each of ``terms``: terms on which this member differs from others, or over which it has authority.
 
-    ``own`` gives the id of the member's own meaning, ``meanings`` those of the others.
+    ``own`` is the id of the member's own meaning, ``meanings`` are those of the others.
     """
 
     act: Literal["settle"] = "settle"
@@ -114,8 +114,8 @@ class QuoteDuty(Duty):
 class ProposeDuty(Duty):
     """Propose, sealed, one option, and commit to a reserve.
 
-    ``issues`` are all issues with the values open to this member; ``optional`` are those under another's authority,
-    which may be left out.
+    ``issues`` are all issues with the values that this member may use; ``optional`` are the issues under another
+    member's authority, which may be left out.
     """
 
     act: Literal["propose"] = "propose"
@@ -143,10 +143,10 @@ class ScoreDuty(Duty):
 
 
 class ImproveDuty(Duty):
-    """Propose an option that lifts ``standing``, or pass.
+    """Propose an option that is better than ``standing``, or pass.
 
-    ``table`` holds what everyone revealed: option → member → score, None for a rejection. ``reserves`` are those
-    opened; a member without one may agree to anything.
+    ``table`` holds what everyone revealed: option → member → score, None for a rejection. ``reserves`` are the opened
+    ones; a member without a reserve may agree to anything.
     """
 
     act: Literal["improve"] = "improve"
@@ -162,7 +162,7 @@ class ImproveDuty(Duty):
 
 
 class Outcome(Message):
-    """What is up for ratification: the option, its vector of scores, the rule that decided, what stays open."""
+    """What is up for ratification: the option, its vector of scores, the rule that decided, the open differences."""
 
     room: str
     option: str
@@ -182,20 +182,20 @@ class RatifyDuty(Duty):
 
 
 class WitnessDuty(Duty):
-    """Sign to have seen everyone's signature under the end. Needs no mind."""
+    """Sign that the member has seen everyone's signature under the end. It needs no mind."""
 
     act: Literal["witness"] = "witness"
 
 
 class CloseDuty(Duty):
-    """Sign how the agenda ended. Needs no mind."""
+    """Sign how the agenda ended. It needs no mind."""
 
     act: Literal["close"] = "close"
     digest: str
 
 
 class TickDuty(Duty):
-    """Let the log's time move, once the own clock reads ``at`` (microseconds) and nothing has passed the deadline."""
+    """Let log time move, once the member's clock reads ``at`` (microseconds) and no record has passed the deadline."""
 
     act: Literal["tick"] = "tick"
     at: Instant
@@ -219,9 +219,9 @@ class OperationDone(Message):
 
 
 class PerformDuty(Duty):
-    """Report what happened, answer the reports of others, and act on promises, as the member sees fit.
+    """Report what happened, answer others' reports, and act on promises, as the member sees fit.
 
-    A standing duty: it is asked again whenever something said may have changed the promises, and answering nothing is
+    This is a standing duty: it is asked again whenever something may have changed the promises, and an empty answer is
     an answer. ``done`` and ``operations`` are what this member has said so far, accepted or refused.
     """
 
@@ -234,7 +234,7 @@ class PerformDuty(Duty):
 
 
 Answerable = Literal["interpret", "read", "settle", "quote", "propose", "score", "improve", "ratify", "perform"]
-"""The acts that need a mind; the others a peer answers by itself."""
+"""The acts that need a mind; a peer answers the other duties by itself."""
 
 __all__ = [
     "Answerable",

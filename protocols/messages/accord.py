@@ -40,7 +40,7 @@ class Case(Message):
 
 
 class Interpretation(Message):
-    """What one member means by one term. There is no field for what it wishes."""
+    """What one member means by one term. There is no field for what the member wants."""
 
     meaning: Words
     bounds: dict[Name, Bound] = Field(default_factory=dict, max_length=20)
@@ -55,12 +55,12 @@ class Interpretation(Message):
 
 
 def interpretation_id(term: str, interpretation: Interpretation) -> str:
-    """Return the id of *interpretation* as a reading of *term*; equal ones have one id."""
+    """Return the id of *interpretation* as a reading of *term*; equal interpretations have one id."""
     return digest({"term": term, "interpretation": interpretation.plain()})
 
 
 class Interpretations(Message):
-    """The sealed answer of ``accord.meaning``: an interpretation of each term, and by term what claims it cites."""
+    """The sealed answer of ``accord.meaning``: an interpretation of each term, and the claims cited, by term."""
 
     interpretations: dict[Name, Interpretation]
     claims: Claims | None = None

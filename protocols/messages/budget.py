@@ -1,11 +1,11 @@
-"""Budgets: what saying things may take, for each member and for the room, in tokens, calls and seconds.
+"""Budgets of tokens, calls and seconds, for each member and for the room.
 
-What was used is what entries declare as their cost. A peer asks a mind only while something is left for its member:
-of the member's own budget, and of its share of the room's. A share is fixed where a step opens (what the room has left,
-divided among those expected, the remainder to the first in roster order), so that members who ask at the same time
+Entries declare as their cost what they used. A peer asks a mind only while something is left for its member, both of
+the member's own budget and of its share of the room's. A share is fixed when a step opens: what the room has left is
+divided among those expected, and the remainder goes to the first in roster order. So members that ask at the same time
 cannot together use more than there is, although none of them waits for another.
 
-A call that ended without an entry, because its process died, was never declared: what it held is there again.
+A call that ended without an entry because its process died is never charged; its reservation is released.
 """
 
 from collections.abc import Mapping
@@ -21,11 +21,14 @@ from protocols.core.message import Message
 Amount = Annotated[int, Field(ge=1, le=LARGEST_INTEGER)]
 NANOS = 10**9
 KEPT_FOR_SIGNING = 4
-"""Improvement ends when less than this part (a quarter) of any amount is left: the rest is for the signatures."""
+"""Improvement ends when less than this fraction (a quarter) of any amount is left: the rest is for the signatures."""
 
 
 class Amounts(Message):
-    """The most that may be used: tokens (in and out together), calls, seconds of thinking; left out: no limit."""
+    """The most that may be used: tokens (in and out together), calls, seconds of thinking.
+
+    A missing amount has no limit.
+    """
 
     tokens: Amount | None = None
     calls: Amount | None = None
@@ -41,7 +44,7 @@ class Budget(Message):
 
 @dataclass(slots=True)
 class Used:
-    """What was used so far; ``nanos`` are billionths of a second, since a cost has up to nine digits."""
+    """What was used so far; ``nanos`` are billionths of a second, because a cost has up to nine digits."""
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -60,7 +63,7 @@ class Used:
             self.models.append(model)
 
     def cost(self) -> dict[str, Any]:
-        """Return this as the cost of one entry; the model is the last one that was used."""
+        """Return this as the cost of one entry; the model is the one used last."""
         counts = {"tokens_in": self.tokens_in, "tokens_out": self.tokens_out, "calls": self.calls}
         texts = {"seconds": decimal_seconds(self.nanos) if self.nanos else "", "model": (self.models or [""])[-1]}
         return {name: value for name, value in {**counts, **texts}.items() if value}
@@ -73,14 +76,14 @@ class Used:
 
 
 class Left(Message):
-    """What is left for one duty: seconds as decimal text, and of the budgets tokens and calls; None: no limit."""
+    """What is left for one duty: seconds as decimal text, tokens and calls of the budgets. None means no limit."""
 
     seconds: str | None = None
     tokens: int | None = None
     calls: int | None = None
 
     def less(self, used: Used) -> "Left":
-        """Return what is left of this once *used* is used too."""
+        """Return what is left of this after *used*."""
         tokens = None if self.tokens is None else max(0, self.tokens - used.amount("tokens"))
         calls = None if self.calls is None else max(0, self.calls - used.calls)
         seconds = None if self.seconds is None else decimal_seconds(int(Decimal(self.seconds) * NANOS) - used.nanos)
@@ -99,5 +102,5 @@ def most_of(amounts: Amounts | None, name: str) -> int:
 
 
 def decimal_seconds(nanos: int) -> str:
-    """Return billionths of a second as decimal seconds, never less than 0."""
+    """Return billionths of a second as decimal seconds, at least 0."""
     return format(Decimal(max(0, nanos)).scaleb(-9).normalize(), "f")

@@ -1,10 +1,10 @@
-"""Claims: what a member says is so, and what it has that from.
+"""Claims: what a member says is true, and where it has that from.
 
-They stand inside the answers that they are meant to carry, sealed with them. A claim is *observed* by its author,
-*derived* from other claims, or *heard* from somebody. What an answer *cites* are claims of any member.
+Claims are part of the answers that they support, and are sealed with them. A claim is *observed* by its author,
+*derived* from other claims, or *heard* from somebody. An answer *cites* claims of any member.
 
-A reference to a claim is its id, ``member:label``, or the label alone for one's own. A heard claim may also name, in
-the same place, whom it was heard from: a member or anybody else.
+A reference to a claim is its id, ``member:label``, or, for one's own claim, the label alone. In the same place, a heard
+claim may also name the source it was heard from: a member or anybody else.
 """
 
 import re
@@ -17,18 +17,20 @@ from protocols.core.canonical import digest
 from protocols.core.message import NAME_PATTERN, Message, Words
 
 MOST_CLAIMS = 20
-"""Claims that one answer may state, references that one claim or citation may hold: what a reader can follow."""
+"""How many claims one answer may state, and how many references one claim or citation may hold: as many as a reader can
+follow.
+"""
 
 ID = re.compile(r"[0-9a-f]{64}")
 Source = Literal["observed", "derived", "heard"]
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
-"""What a member calls a claim of its own: never mistaken for an id, which is longer, nor for a ``member:label``."""
+"""A member's name for its own claim; never mistaken for an id, which is longer, nor for a ``member:label``."""
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=121, pattern=NAME_PATTERN)]
 Cites = Annotated[list[Reference], Field(min_length=1, max_length=MOST_CLAIMS)]
 
 
 class Claim(Message):
-    """One claim. ``from`` names what a derived one rests on, and whom or what a heard one was heard from."""
+    """One claim. ``from`` names the claims that a derived claim rests on, or the source of a heard one."""
 
     id: Label | None = None
     text: Words
@@ -50,9 +52,9 @@ Claims = Annotated[list[Claim], Field(min_length=1, max_length=MOST_CLAIMS)]
 
 
 def claim_id(room: str, key: str, claim: Claim, origin: Collection[str]) -> str:
-    """Return the id of *claim* by the member with public key *key*; *origin* are the ids and names it rests on.
+    """Return the id of *claim* by the member with public key *key*; *origin* are the ids and names that it rests on.
 
-    The label is not in it: one claim under two labels is one claim.
+    The label is not part of it: one claim under two labels is one claim.
     """
     said = {"text": claim.text, "source": claim.source, "from": sorted(origin)}
     return digest({"room": room, "author": key, **said})

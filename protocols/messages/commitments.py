@@ -17,7 +17,7 @@ MOST_CREATED = 50
 """Commitments that one entry may create."""
 MOST_ATTRIBUTES = 50
 LONGEST_CONDITION = 4_000
-"""Characters of a condition; far beyond any that a person could check."""
+"""Characters of a condition; far more than a person could check."""
 
 
 def _instant_text(text: str) -> str:
@@ -34,7 +34,7 @@ InstantText = Annotated[str, StringConstraints(max_length=40), AfterValidator(_i
 DurationText = Annotated[str, StringConstraints(max_length=80), AfterValidator(_duration_text)]
 ConditionText = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_CONDITION)]
 CommitmentId = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f\[\]]+$")]
-"""The id of a commitment as its terms give it. Brackets are free for instances: ``water[17]``."""
+"""The id of a commitment, as its terms give it. Brackets are reserved for instances: ``water[17]``."""
 CommitmentName = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 """A commitment or one of its instances, as an act names it."""
 
@@ -42,8 +42,8 @@ CommitmentName = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 class EventRule(Message):
     """Who may report an event, who confirms a report, and what settles one that is unanswered or disputed.
 
-    ``by`` left out: anyone reports. ``confirmed_by`` left out: a report holds at once. A report that is not answered
-    within ``confirm_within`` counts as ``silence`` says. ``decided_by`` settles disputes.
+    Without ``by``, any member may report. Without ``confirmed_by``, a report holds at once. A report that is not
+    answered within ``confirm_within`` counts as ``silence`` says. ``decided_by`` settles disputes.
     """
 
     by: Name | None = None
@@ -64,8 +64,9 @@ class EventRule(Message):
 class CommitmentTerms(Message):
     """The terms of one commitment.
 
-    ``antecedent`` (written ``if``) left out: unconditional. ``each``: one instance for each value of that attribute.
-    ``excludes``: commitments of the same debtor that cannot be kept together with this one.
+    Without ``antecedent`` (written ``if``), it is unconditional. With ``each``, there is one instance for each value of
+    that attribute.
+    ``excludes`` names commitments of the same debtor that cannot be kept together with this one.
     """
 
     id: CommitmentId
@@ -86,7 +87,7 @@ class CreateCommitment(Message):
 
 
 class CancelCommitment(Message):
-    """The debtor withdraws: before detachment an end without fault, after it a breach."""
+    """The debtor withdraws: before detachment this ends the commitment without fault, afterwards it is a breach."""
 
     kind: Literal["commitment.cancel"] = "commitment.cancel"
     commitment: CommitmentName
@@ -94,7 +95,7 @@ class CancelCommitment(Message):
 
 
 class ReleaseCommitment(Message):
-    """The creditor lets the debtor off; after violation it waives the remedies."""
+    """The creditor releases the debtor; after a violation this waives the remedies."""
 
     kind: Literal["commitment.release"] = "commitment.release"
     commitment: CommitmentName
@@ -151,7 +152,7 @@ class ResumeCommitment(Message):
 
 
 class ReportEvent(Message):
-    """The claim that an event happened, now, with these attributes; decimals are text."""
+    """A report that an event happened, at the time of the record, with these attributes; decimals are text."""
 
     kind: Literal["event.report"] = "event.report"
     event: Name
@@ -159,7 +160,7 @@ class ReportEvent(Message):
 
 
 class ConfirmReport(Message):
-    """The confirmer agrees that what was reported happened; final."""
+    """The confirmer agrees that the reported event happened; this is final."""
 
     kind: Literal["event.confirm"] = "event.confirm"
     report: Name
@@ -167,7 +168,7 @@ class ConfirmReport(Message):
 
 
 class DisputeReport(Message):
-    """The confirmer denies that what was reported happened."""
+    """The confirmer denies that the reported event happened."""
 
     kind: Literal["event.dispute"] = "event.dispute"
     report: Name

@@ -10,18 +10,18 @@ from protocols.messages.claims import Cites, Claims
 from protocols.messages.commitments import CommitmentTerms
 
 Value = Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)] | Title
-"""A value of an issue: an integer, or text (a decimal is text). Values are the same if their texts are."""
+"""A value of an issue: an integer, or text (a decimal is text). Values with the same text are the same value."""
 
 
 class Issue(Message):
-    """What is to be decided: the values to choose from, and their unit."""
+    """What is to be decided: the possible values, and their unit."""
 
     values: Annotated[list[Value], Field(min_length=1, max_length=1000)]
     unit: Name | None = None
 
 
 class Option(Message):
-    """What a member puts up for choice."""
+    """An option that a member proposes."""
 
     title: Title
     offer: dict[Name, Value] = Field(default_factory=dict, max_length=100)
@@ -30,7 +30,7 @@ class Option(Message):
 
 
 def option_id(option: Option, *, has_issues: bool) -> str:
-    """Return the id of *option*: of its offer and commitments, and of its title where the room has no issues."""
+    """Return the id of *option*: of its offer and commitments, and of its title if the room has no issues."""
     said: dict[str, Any] = {"offer": option.offer, "commitments": [c.plain() for c in option.commitments]}
     if not has_issues:
         said["title"] = option.title
@@ -38,7 +38,7 @@ def option_id(option: Option, *, has_issues: bool) -> str:
 
 
 class ReserveOpening(Message):
-    """The reserve that was committed to with the option, and the nonce that hid it; None is no reserve."""
+    """The reserve to which the member committed with its option, and the nonce that hid it; None means no reserve."""
 
     reserve: Annotated[int, Field(ge=0, le=100)] | None = None
     nonce: Hex
@@ -61,8 +61,8 @@ class Proposal(Message):
 class BallotContent(Message):
     """The sealed answer of ``concord.ballot.N``: a score or a reasoned rejection for every option asked about.
 
-    ``cites`` gives by option the claims that the member scores it on.
-    Its fields are checked by the rules and not by the model, so that what is wrong has a code and a name.
+    ``cites`` holds, by option, the claims on which the member bases its score.
+    The rules check its fields, not the model, so that every mistake has a code and a name.
     """
 
     scores: dict[str, Any]
@@ -74,7 +74,7 @@ class BallotContent(Message):
 
 
 class Quote(Message):
-    """The values that a member with authority over issues allows, the first being its standard."""
+    """The values that a member with authority over issues allows; the first is its standard."""
 
     kind: Literal["concord.quote"] = "concord.quote"
     step: StepId
@@ -82,7 +82,7 @@ class Quote(Message):
 
 
 class Improve(Message):
-    """An option meant to lift the standing one."""
+    """An option that is meant to be better than the standing one."""
 
     kind: Literal["concord.improve"] = "concord.improve"
     step: StepId
@@ -92,7 +92,7 @@ class Improve(Message):
 
 
 class Pass(Message):
-    """Nothing better to propose while ``standing`` stands."""
+    """A pass: the member has nothing better to propose while ``standing`` stands."""
 
     kind: Literal["concord.pass"] = "concord.pass"
     step: StepId

@@ -1,4 +1,4 @@
-"""What members say to open, join, leave and close a room, and the seal and reveal that every sealed answer uses."""
+"""The bodies that open, join, leave and close a room, and the seal and reveal of every sealed answer."""
 
 from typing import Annotated, Any, Literal
 
@@ -25,11 +25,11 @@ VERSIONS = {
     "concord": "concord-select/1",
     "commitments": "commitments/1",
 }
-"""The versions of the rules that this code holds; a room under other versions is declined."""
+"""The versions of the rules that this code implements; a room under other versions is declined."""
 
 
 class RosterEntry(Message):
-    """One member: its name in this room, its public key, and the role it speaks in."""
+    """One member: its name in this room, its public key, and the role in which it speaks."""
 
     name: Name
     key: Key
@@ -37,7 +37,7 @@ class RosterEntry(Message):
 
 
 class Authority(Message):
-    """Who decides what alone: the values of an issue, the meaning of a term."""
+    """Who alone decides what: the values of an issue, the meaning of a term."""
 
     issues: dict[Name, Name] = Field(default_factory=dict)
     terms: dict[Name, Name] = Field(default_factory=dict)
@@ -79,7 +79,7 @@ class Rehearsal(Message):
 
 
 class RoomOpen(Message):
-    """The opening of a room: all that its members sign by joining."""
+    """The opening of a room: everything that its members sign by joining."""
 
     kind: Literal["room.open"] = "room.open"
     slug: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")]
@@ -153,7 +153,7 @@ class Join(Message):
 
 
 class Decline(Message):
-    """A reasoned no to the opening."""
+    """A refusal of the opening, with the reason."""
 
     kind: Literal["room.decline"] = "room.decline"
     step: StepId
@@ -161,7 +161,7 @@ class Decline(Message):
 
 
 class Excuse(Message):
-    """The member will not answer this step, and says why."""
+    """The member will not answer this step, with the reason."""
 
     kind: Literal["room.excuse"] = "room.excuse"
     step: StepId
@@ -176,7 +176,7 @@ class Leave(Message):
 
 
 class Tick(Message):
-    """A record that lets the log's time move past a deadline when nobody else speaks."""
+    """A record that lets log time move past a deadline when nobody else speaks."""
 
     kind: Literal["room.tick"] = "room.tick"
 

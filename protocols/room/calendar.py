@@ -8,11 +8,11 @@ from protocols.messages.room import Rehearsal
 
 @dataclass(slots=True)
 class Calendar:
-    """Turns log time into the time that promises live in, and back.
+    """Converts log time into the time in which promises live, and back.
 
-    Without a rehearsal both are one. In a rehearsal the promises' time stands at ``agreed_at`` until the agreement
-    (log time ``started``), and from then on each second of the log counts as ``factor`` seconds, up to the end of the
-    calendar.
+    Without a rehearsal, the two are the same. In a rehearsal, the promises' time stands at ``agreed_at`` until the
+    agreement (log time ``started``); from then on, each second of the log counts as ``factor`` seconds, up to the end
+    of the calendar.
     """
 
     agreed_at: Instant | None = None
@@ -41,7 +41,7 @@ class Calendar:
     def logged(self, instant: Instant) -> Instant | None:
         """Return the last log time at which the promises' time is not past *instant*; None if that time stands still.
 
-        So a deadline in the promises' time is past exactly when the log's time is past what this returns.
+        So a deadline in the promises' time is past exactly when log time is past the returned value.
         """
         if self.agreed_at is None:
             return instant

@@ -27,7 +27,7 @@ TABLE: Table = {
 
 @dataclass(slots=True)
 class Closing(Stage):
-    """The digest of the result, what each member signed, and up to where in the log they did."""
+    """The digest of the result, what each member signed, and up to which position."""
 
     steps = TABLE
 

@@ -1,10 +1,10 @@
 """What a room's claims rest on: a register of what was stated and cited, and the graph from claims to their roots.
 
-An answer may rest on what stood on the log when its step opened, and on what stands before in the answer itself. So
-nothing that members state in one step can lean on each other, and no order of arrival touches the result. A claim that
-names anything else is named in a finding and counts for nothing, as do those that rest on it.
+An answer may rest on claims that were on the log when its step opened, and on earlier claims in the same answer. So
+nothing that members state in one step can rely on each other, and the order of arrival does not affect the result. A
+claim that names anything else is named in a finding and does not count, nor does a claim that rests on it.
 
-Whether a claim is true nobody here decides. What is counted is from how many mouths it comes.
+Nobody decides here whether a claim is true. What is counted is how many independent sources it has.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A claim that stands: who stated it where, the claims it rests on (by id), and the names it was heard from."""
+    """A claim that stands: who stated it and where, the ids of the claims it rests on, the names it was heard from."""
 
     id: str
     by: str
@@ -40,9 +40,9 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """That an answer cites a claim. ``about`` is the option (its id) or the term that it is cited for.
+    """A citation: one answer refers to one claim. ``about`` is the option (its id) or the term for which it is cited.
 
-    It is empty where that goes without saying: the option proposed, the outcome signed.
+    It is empty if that is clear from the answer: the option proposed, the outcome signed.
     """
 
     by: str
@@ -54,7 +54,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """Where a claim comes from in the end: who observed what it rests on, and whom it was heard from beyond that."""
+    """Where a claim ultimately comes from: who observed what it rests on, and the outside names it was heard from."""
 
     observed_by: frozenset[str] = frozenset()
     heard_from: frozenset[str] = frozenset()
@@ -66,7 +66,7 @@ class Roots:
 
     @classmethod
     def of_all(cls, roots: Iterable["Roots"]) -> "Roots":
-        """Return the roots of several claims together."""
+        """Return the combined roots of several claims."""
         several = list(roots)
         return cls(
             frozenset().union(*(each.observed_by for each in several)),
@@ -87,7 +87,7 @@ class Evidence:
     # -- the fold -------------------------------------------------------------------------------------------------
 
     def take(self, event: Event, step: Step) -> list[Finding]:
-        """Take what an answer to *step*, valid by the rules of its stage, states and cites."""
+        """Record what an answer to *step* states and cites; the stage has already accepted the answer."""
         claims, cites = _said(event)
         if not claims and not cites:
             return []
@@ -115,7 +115,7 @@ class Evidence:
         return findings
 
     def _state(self, claim: Claim, later: set[str], event: Event, opened: int) -> None:
-        """Add *claim*, the labels in *later* being yet to come, or raise `Refused`: it cannot stand."""
+        """Add *claim*, or raise `Refused` if it cannot stand; *later* are the labels that follow in the same answer."""
         rests_on, heard_from = set[str](), set[str]()
         for reference in claim.origin or ():
             if not self._is_of_a_claim(reference, claim):
@@ -147,18 +147,18 @@ class Evidence:
         self.claims.setdefault(identifier, stated)
 
     def _is_of_a_claim(self, reference: str, claim: Claim) -> bool:
-        """Tell whether *reference* in *claim* is one to a claim, and not the name of whom it was heard from."""
+        """Tell whether *reference* in *claim* refers to a claim, rather than naming a source from whom it was heard."""
         return claim.source == "derived" or ID.fullmatch(reference) is not None or self._author(reference) is not None
 
     def _author(self, reference: str) -> str | None:
-        """Return the member in a ``member:label``."""
+        """Return the member named in a ``member:label``."""
         member, colon, _ = reference.rpartition(":")
         return member if colon and member in self.setting.keys else None
 
     def _find(self, reference: str, event: Event, opened: int) -> str | None:
-        """Return the id of the claim that an answer may name by *reference*; None if there is none.
+        """Return the id of the claim to which *reference* may refer in this answer; None if there is none.
 
-        A label, too, can be named only from the next step on.
+        A label, too, can be used only from the next step on.
         """
         if ID.fullmatch(reference):
             identifier = reference
@@ -171,7 +171,7 @@ class Evidence:
         return identifier if known else None
 
     def _in_circles(self, author: str, claims: Sequence[Claim]) -> set[int]:
-        """Return the places of those of *claims*, stated in one answer, that rest on themselves."""
+        """Return the indices of those of *claims*, all stated in one answer, that rest on themselves."""
         places = {claim.id: place for place, claim in enumerate(claims) if claim.id is not None}
         inner: dict[int, list[int]] = {}
         for place, claim in enumerate(claims):
@@ -185,7 +185,7 @@ class Evidence:
     # -- the graph ------------------------------------------------------------------------------------------------
 
     def roots(self) -> dict[str, Roots]:
-        """Return the roots of every claim, those of what it rests on included; what rests on what has no circle."""
+        """Return the roots of every claim, including those of the claims that it rests on; the graph has no circle."""
         found: dict[str, Roots] = {}
         for (identifier,) in components({claim.id: claim.rests_on for claim in self.claims.values()}):
             claim = self.claims[identifier]
@@ -196,7 +196,7 @@ class Evidence:
 
 
 def _said(event: Event) -> tuple[list[Claim], list[tuple[str, Sequence[str]]]]:
-    """Return the claims that an answer states, and what it cites for what; its stage has checked their form."""
+    """Return the claims that an answer states, and what it cites for what; the stage has already checked their form."""
     body = event.body
     if isinstance(body, Reveal):
         claims = [Claim.read(plain) for plain in body.content.get("claims") or ()]
@@ -210,7 +210,7 @@ def _said(event: Event) -> tuple[list[Claim], list[tuple[str, Sequence[str]]]]:
 
 
 def short(text: str) -> str:
-    """Return a claim's words as findings repeat them."""
+    """Return a claim's text, shortened as findings repeat it."""
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 

@@ -62,11 +62,11 @@ class Joining(Stage):
         return []
 
     def is_decided(self, present: Sequence[str]) -> bool:
-        """Tell whether somebody has declined or left: there is no room to wait for."""
+        """Tell whether somebody has declined or left: waiting for the others is then pointless."""
         return bool(self.declined) or len(present) < len(self.setting.members)
 
     def turn(self, step: Step, present: Sequence[str]) -> Turn:
-        """Start the agenda if everyone has joined; else the room is abandoned, and says who was missing."""
+        """Start the agenda if everyone has joined; otherwise abandon the room and say who was missing."""
         declined = [m for m in self.setting.members if m in self.declined or m not in present]
         if declined:
             return Turn(REFUSED, reason=f"declined: {', '.join(declined)}")
@@ -94,7 +94,7 @@ class Joining(Stage):
 
 @dataclass(slots=True)
 class Promising(Stage):
-    """The promises that the opening lists, each made by its debtor; one not made simply does not exist."""
+    """The promises that the opening lists, each made by its debtor; a promise that is not made does not exist."""
 
     steps = PROMISING_TABLE
 
@@ -112,7 +112,7 @@ class Promising(Stage):
         return Plan(PROMISING, ("commitment.create",), tuple(m for m in present if self._owed(m)))
 
     def take(self, step: Step, event: Event) -> list[Finding]:
-        """Take the debtor's creation of exactly what the opening lists; the tracker judges the rest."""
+        """Take the debtor's creation of exactly the listed promises; the tracker judges the rest."""
         assert isinstance(event.body, CreateCommitment)
         if event.body.commitments != self._owed(event.author):
             raise Refused("wrong_promise", "a debtor creates its promises as the opening lists them, in one entry")

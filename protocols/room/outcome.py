@@ -10,7 +10,7 @@ from protocols.stage.stage import Ending
 
 
 def decision_of(ending: Ending | None, concord: Concord | None) -> dict[str, Any] | None:
-    """Return the agreed decision: option, vector, scores, the rule that decided, and how often it was improved on."""
+    """Return the agreed decision: option, vector, scores, the rule that decided, and the number of improvements."""
     if ending is None or ending.outcome != "agreed" or concord is None or concord.selection is None:
         return None
     standing, selection = concord.standing, concord.selection
@@ -40,7 +40,7 @@ def untested_of(accord: Accord | None) -> list[dict[str, Any]]:
 def result_of(
     setting: Setting, ending: Ending, accord: Accord | None, concord: Concord | None, tracker: Tracker | None
 ) -> dict[str, Any]:
-    """Return what `room.close` signs the digest of; what becomes of the promises is not in it."""
+    """Return the result whose digest `room.close` signs; the fate of the promises is not part of it."""
     created = [] if tracker is None else sorted(n for n, s in tracker.statuses().items() if s.state != "none")
     return {
         "room": setting.room,

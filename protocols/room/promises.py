@@ -1,8 +1,8 @@
 """The promises of a room: what members say about them, tracked in the promises' own time.
 
-They begin with the agenda's promises, made by their debtors, and with what an agreed option contains; members add to
-them, report, confirm and act on them for as long as the room lives. The tracker knows what became of each; this machine
-says who may say what in a room, and keeps what each member has said, so that a restarted peer repeats nothing.
+First come the promises of the opening, made by their debtors, and those of an agreed option. Members add to them,
+report, confirm and act on them for as long as the room lives. The tracker knows what became of each promise; this
+machine says who may say what in a room, and keeps what each member has said, so that a restarted peer repeats nothing.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,7 +26,7 @@ from protocols.stage.setting import Setting
 from protocols.stage.stage import Refused
 
 HANGING = ("violated", "unconfirmed", "disputed")
-"""States that are worth a finding when a promise comes to them."""
+"""States that deserve a finding when a promise enters them."""
 
 
 @dataclass(slots=True)
@@ -39,15 +39,15 @@ class Promises:
     reported: dict[str, list[ReportAsked]] = field(default_factory=dict)
     operated: dict[str, list[OperationDone]] = field(default_factory=dict)
     exchanges: dict[str, Exchange] = field(default_factory=dict)
-    """What was done to each commitment since the last new fact, with the state that it met."""
+    """The acts on each commitment since the last new fact, with the state that each one met."""
     vain: dict[str, Exchange] = field(default_factory=dict)
-    """What each member said that was refused, since it last said something that was not."""
+    """What each member said that was refused, since it last said something that was accepted."""
 
     @classmethod
     def open(cls, setting: Setting, calendar: Calendar) -> "Promises | None":
-        """Return the promises of a room, None where they are not on its agenda.
+        """Return the promises of a room, or None if they are not on its agenda.
 
-        Raises `Refused` if what the opening promises cannot be promised.
+        Raises `Refused` if the opening promises something impossible.
         """
         tracker = _tracker(setting.opening)
         return None if tracker is None else cls(setting, calendar, tracker)
@@ -55,15 +55,15 @@ class Promises:
     # -- the fold -------------------------------------------------------------------------------------------------
 
     def pass_time(self, at: Instant, position: int) -> list[Finding]:
-        """Let windows pass that the log time *at* is past; return what broke, as found at *position*."""
+        """Let the windows pass that have ended by log time *at*; return what broke, as found at *position*."""
         return self._moved(self.tracker.advance(self.calendar.promised(at)), position)
 
     def agree(self, at: Instant, position: int) -> None:
-        """Let the built-in event ``agreed`` happen; the calendar has been started."""
+        """Let the built-in event ``agreed`` happen; the calendar has been started before."""
         self.tracker.agree(self.calendar.promised(at), position)
 
     def create(self, promised: Sequence[CommitmentTerms], at: Instant, position: int) -> None:
-        """Create what an agreed option contains: every debtor has signed it."""
+        """Create the commitments of an agreed option: every debtor has signed it."""
         for terms in promised:
             self.tracker.declare(terms, assumed=False)
         for terms in promised:
@@ -71,9 +71,10 @@ class Promises:
             self.tracker.apply(act)
 
     def take(self, event: Event, optional: Collection[str]) -> list[Finding]:
-        """Take what a member says about promises; *optional* are ids that options would create, and so are taken.
+        """Take what a member says about promises.
 
-        Raises `Refused` where nothing of it can stand; what the tracker refuses is a finding.
+        *optional* are ids that options would create, and which are therefore taken.
+        Raises `Refused` if nothing of it can stand; what the tracker refuses becomes a finding.
         """
         self._remember(event)
         if isinstance(event.body, CreateCommitment):
@@ -81,7 +82,7 @@ class Promises:
         at = self.calendar.promised(event.at)
         findings = []
         for act in act_of(event.body, at=at, item=event.position, by=event.author, entry_id=event.id):
-            # Of a fact that is taken no exchange keeps a step, and every step is a digest.
+            # A step is a digest and costs time; an accepted fact keeps no step in any exchange.
             step = self._step(event, act) if act.commitment else ""
             self._check_loop(act, step)
             applied = self.tracker.apply(act)
@@ -96,7 +97,7 @@ class Promises:
         return findings
 
     def _step(self, event: Event, act: Act) -> str:
-        """Return what *act* is in its exchange: who says what, in which state of the commitment."""
+        """Return *act* as a step of its exchange: who says what, in which state of the commitment."""
         step = f"{event.author} {act.do}" + (f" to {act.to}" if act.to else "")
         met = ""
         if act.commitment and act.do != "create":
@@ -115,7 +116,7 @@ class Promises:
             raise Refused("loop", f"{act.commitment}: {_told(exchange, step, length)}")
 
     def _follow(self, event: Event, act: Act, step: str, *, refused: bool) -> list[Finding]:
-        """Take note of *step* as far as loops go; return a finding if it was refused a third time over."""
+        """Record *step* for the detection of loops; return a finding if it was refused for the third time."""
         if not refused:
             self.vain.pop(event.author, None)
             if act.commitment and act.do != "create":
@@ -180,13 +181,13 @@ class Promises:
         return list(self.tracker.moving())
 
     def deadline(self, at: Instant) -> Instant | None:
-        """Return the next log time, not before *at*, past which a promise moves even if nobody speaks."""
+        """Return the next log time, not before *at*, after which a promise changes state without a new act."""
         promised = self.tracker.next_deadline()
         logged = None if promised is None else self.calendar.logged(promised)
         return logged if logged is not None and logged >= at else None
 
     def elapsed_since(self, condition: str, now: Instant) -> Instant | None:
-        """Return how many microseconds of the log before *now* the *condition* came true, None if it has not."""
+        """Return how long ago *condition* came true, in microseconds of the log before *now*; None if it has not."""
         since = self.tracker.since(condition)
         if since is None:
             return None

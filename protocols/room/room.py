@@ -38,7 +38,7 @@ from protocols.stage.table import ABANDONED, AGREED, CLOSED, DONE, NO_AGREEMENT,
 from protocols.stage.usage import used_terms, words_of
 
 TICK_SPACING: Instant = SECOND // 5
-"""Members owe a tick one after another, in roster order, so that one record is enough."""
+"""Members owe a tick one after another, in roster order, so that one record suffices."""
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Room:
 
     @classmethod
     def open(cls, event: Event, author_key: str) -> "Room":
-        """Open the room from its first record, or raise `Refused` with what is out of bounds."""
+        """Open the room from its first record, or raise `Refused` and say what is out of bounds."""
         if event.position != 1 or not isinstance(event.body, RoomOpen):
             raise Refused("not_opened", "a room begins with room.open at position 1")
         setting = Setting.of(event.body, opening_id=event.id, author_key=author_key)
@@ -84,7 +84,7 @@ class Room:
     # -- the fold -------------------------------------------------------------------------------------------------
 
     def apply(self, event: Event) -> list[Finding]:
-        """Fold one event: let the log's time move, judge what was said, close what is complete."""
+        """Fold one event: let log time move, judge the body, close the step if it is complete."""
         before = len(self.findings)
         self.position = event.position
         self.pass_time(event.at)
@@ -98,7 +98,7 @@ class Room:
         return self.findings[before:]
 
     def pass_time(self, at: Instant) -> None:
-        """Let the log's time reach *at*: close the step whose deadline it is past, and let promises' windows pass."""
+        """Let log time reach *at*: close a step whose deadline has passed, and let promises' windows pass."""
         self.at = max(self.at, at)
         if self.step is not None and is_late(self.step.deadline, self.at):
             self._close_step()
@@ -106,7 +106,7 @@ class Room:
             self.findings += self.promises.pass_time(self.at, self.position)
 
     def _spend(self, event: Event) -> None:
-        """Count what saying this took, whatever becomes of it."""
+        """Count what this entry cost, whatever becomes of it."""
         if not event.cost:
             return
         coordinating = not isinstance(event.body, COMMITMENT_BODIES)
@@ -189,7 +189,10 @@ class Room:
         return findings
 
     def _optional_commitments(self) -> set[str]:
-        """Return the ids of the commitments that options would create on agreement: theirs until then."""
+        """Return the ids of the commitments that options would create on agreement.
+
+        Until then these ids are reserved.
+        """
         if self.ending is not None:
             return set()
         options = [] if self.concord is None else [c.option for c in self.concord.candidates.values()]
@@ -221,7 +224,7 @@ class Room:
 
     @property
     def tracker(self) -> Tracker | None:
-        """What became of each promise; None where they are not on the agenda."""
+        """What became of each promise; None if commitments are not on the agenda."""
         return None if self.promises is None else self.promises.tracker
 
     @property
@@ -263,7 +266,7 @@ class Room:
             seconds = self.setting.opening.rules.step_seconds
             self.step = Step.open(following, position=self.position, at=self.at, seconds=seconds)
             self.spending.share_out(self.step.expected)
-            # A step with nobody expected closes where it opens.
+            # A step that expects nobody closes where it opens.
             self._close_if_complete()
         elif isinstance(following, Ending):
             self._end(following)
@@ -277,7 +280,7 @@ class Room:
     def _next_stage(self) -> None:
         agenda = self.setting.opening.agenda
         if self.closing is not None:
-            # The result is signed: whatever of the agenda it cut short stays undone.
+            # The result is signed: the rest of the agenda is not carried out.
             self.stage = None
             return
         if self.stage is self.joining and "concord" not in agenda:
@@ -289,7 +292,7 @@ class Room:
         return self._end(Ending(OPEN))
 
     def open_differences(self) -> list[dict[str, Any]]:
-        """Return the differences of meaning that stay open: each ratification signs them with the outcome."""
+        """Return the differences of meaning that stay open; each ratification signs them together with the outcome."""
         if self.accord is None:
             return []
         carried = [d for d in self.accord.divergences if d.status == "carried"]
@@ -318,7 +321,7 @@ class Room:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is expected: the agenda is signed, and no promise can move or the watch has passed."""
+        """Whether the room is over: the agenda is signed, and no promise can change state or the watch has passed."""
         if self.ending is None or self.step is not None:
             return False
         return self.ending.outcome == ABANDONED or not self.moving() or is_late(self._watch_end(), self.at)
@@ -332,7 +335,7 @@ class Room:
         return [] if self.promises is None else self.promises.moving()
 
     def deadline(self) -> Instant | None:
-        """Return the next log time past which something changes even if nobody speaks."""
+        """Return the next log time after which something changes even if nobody speaks."""
         if self.over:
             return None
         deadlines = [self.step.deadline] if self.step is not None else []
@@ -344,7 +347,7 @@ class Room:
         return min(deadlines, default=None)
 
     def duties(self, member: str) -> list[Duty]:
-        """Return what *member* is expected to do next; what it has done already is not there."""
+        """Return what *member* is expected to do next, without what it has done already."""
         if self.over:
             return []
         duties: list[Duty] = []
@@ -363,12 +366,15 @@ class Room:
         return self.spending.left(member)
 
     def check(self, member: str, said: Any) -> None:
-        """Raise `Refused` if *said* (a sealed content, or a body) is no valid answer of *member* to the open step."""
+        """Raise `Refused` if *said* (sealed content, or a body) is not a valid answer of *member* to the open step."""
         if self.step is not None and self.stage is not None:
             self.stage.check(self.step, member, said)
 
     def elapsed_since(self, condition: str, now: Instant) -> Instant | None:
-        """Return how many microseconds of the log before *now* the *condition* on promises came true, if it has."""
+        """Return how long ago *condition* on promises came true, in microseconds of the log before *now*.
+
+        None if it has not.
+        """
         return None if self.promises is None else self.promises.elapsed_since(condition, now)
 
 

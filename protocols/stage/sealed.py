@@ -23,7 +23,7 @@ from protocols.stage.table import reveal_of, seal_of
 C = TypeVar("C")
 
 Judge = Callable[[str, dict[str, Any]], C]
-"""Turns a member's opened content into what the stage keeps, or raises `Refused`: then the content is void."""
+"""Turns a member's opened content into what the stage keeps, or raises `Refused` if the content is void."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class SealedRound(Generic[C]):
         return Plan(self.seal_step, ("seal",), tuple(expected))
 
     def plan_reveal(self, step: Step, present: Sequence[str]) -> Plan:
-        """Close the sealing *step*; return the revealing one: expected are those present whose seal counts."""
+        """Close the sealing *step* and return the revealing one, which expects those present whose seal counts."""
         for member in step.expected:
             if member not in self.seals:
                 gone = "left" if member not in present else "silent"
@@ -84,7 +84,7 @@ class SealedRound(Generic[C]):
         return []
 
     def unopened(self, step: Step) -> list[Finding]:
-        """Return a finding for every seal that its author did not open by the close of the revealing *step*."""
+        """Return a finding for every seal that its author did not open before the revealing *step* closed."""
         closed = [member for member in self.seals if member not in self.nonces]
         self.absent.update(dict.fromkeys(closed, "seal_not_opened"))
         return [
@@ -93,7 +93,7 @@ class SealedRound(Generic[C]):
         ]
 
     def why_lacking(self, member: str) -> str | None:
-        """Return why *member* has no content that counts, None if it has; valid once the round is closed."""
+        """Return why *member* has no content that counts, or None if it has; valid once the round is closed."""
         if member in self.contents:
             return None
         return self.void.get(member) or self.absent.get(member, "left")

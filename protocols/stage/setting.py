@@ -17,7 +17,7 @@ class Setting:
 
     @classmethod
     def of(cls, opening: RoomOpen, *, opening_id: str, author_key: str) -> "Setting":
-        """Return the setting that *opening*, said by the holder of *author_key*, fixes."""
+        """Return the setting that *opening* fixes; *author_key* signed it."""
         return cls(
             room=room_name(opening.slug, author_key, opening.plain()),
             opening=opening,

@@ -16,14 +16,17 @@ class Spending:
     room: Used = field(default_factory=Used)
     used: dict[str, Used] = field(default_factory=dict)
     coordinating: Used = field(default_factory=Used)
-    """Of the room's use, what went into coming to its result; the rest went into acting on promises."""
+    """The part of the room's use that went into reaching its result; the rest went into acting on promises."""
     shares: dict[str, dict[str, int]] = field(default_factory=dict)
     """Amount → member → its share of what the room had left when shares were fixed."""
     before: dict[str, dict[str, int]] = field(default_factory=dict)
     """Amount → member → what it had used by then."""
 
     def record(self, member: str, cost: Mapping[str, Any], *, coordinating: bool) -> list[tuple[str, str]]:
-        """Add what an entry of *member* declares; return who has now crossed which amount (the room: an empty name)."""
+        """Add what an entry of *member* declares.
+
+        Return who has just exceeded which amount (the room has an empty name).
+        """
         used = self.used.setdefault(member, Used())
         limits = [(member, self.budget.member, used), ("", self.budget.room, self.room)]
         before = {
@@ -42,7 +45,10 @@ class Spending:
         ]
 
     def share_out(self, expected: Sequence[str]) -> None:
-        """Fix what each of those *expected* may use of what the room has left; the others may use nothing of it."""
+        """Fix how much each of those *expected* may use of what the room has left.
+
+        Other members may use nothing of it.
+        """
         for name in limited(self.budget.room):
             left = max(0, most_of(self.budget.room, name) - self.room.amount(name))
             share, more = divmod(left, max(1, len(expected)))
@@ -50,7 +56,7 @@ class Spending:
             self.before[name] = {member: self.used[member].amount(name) for member in expected if member in self.used}
 
     def left(self, member: str) -> Left:
-        """Return what *member* may still use now, seconds as decimal text; never less than nothing."""
+        """Return what *member* may still use, with seconds as decimal text; never below 0."""
         lefts: dict[str, int] = {}
         used = self.used.get(member, Used())
         for name in limited(self.budget.member):
@@ -65,14 +71,14 @@ class Spending:
         return Left(**amounts)
 
     def used_up(self) -> str | None:
-        """Return the first amount of which the room has nothing left; None while it has some of all."""
+        """Return the first amount of which the room has nothing left; None while it has some of each."""
         for name in limited(self.budget.room):
             if self.room.amount(name) >= most_of(self.budget.room, name):
                 return name
         return None
 
     def pays_for_a_try(self, members: int) -> bool:
-        """Tell whether the room has enough left to improve once more, and to sign what comes of it."""
+        """Tell whether the room has enough left for one more improvement, and to sign the result."""
         for name in limited(self.budget.room):
             most = most_of(self.budget.room, name)
             left = most - self.room.amount(name)

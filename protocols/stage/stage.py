@@ -25,7 +25,7 @@ from protocols.stage.table import DONE, ENDINGS, START, Table, Turn, name_of
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a room's agenda ends: ``outcome`` (agreed, no_agreement, abandoned, open) and its ``reason``."""
+    """How a room's agenda ends: its ``outcome`` (agreed, no_agreement, abandoned, open) and the ``reason``."""
 
     outcome: str
     reason: str | None = None
@@ -82,7 +82,7 @@ class Stage(ABC):
         return
 
     def is_decided(self, present: Sequence[str]) -> bool:
-        """Tell whether the open step closes now, whoever is still awaited."""
+        """Tell whether the open step closes at once, even though members are still awaited."""
         return False
 
     # -- what the room asks ---------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class Stage(ABC):
     def check(self, step: Step, member: str, said: Any) -> None:
         """Raise `Refused` if *said* would be void or refused as *member*'s answer to *step*; change nothing.
 
-        *said* is the content where the step seals, else the body. What a peer signs has passed this.
+        *said* is the content if the step seals, otherwise the body. Everything that a peer signs has passed this check.
         """
         round_ = self.round_at(step.id)
         if round_ is None:
@@ -137,7 +137,7 @@ class Stage(ABC):
             self.judge(round_, member, said, 0)
 
     def duty(self, step: Step, member: str) -> Duty:
-        """Return what *member*, expected at the open *step* and yet to answer, is to do."""
+        """Return what *member* has to do: it is expected at the open *step* and has not answered."""
         round_ = self.round_at(step.id)
         if round_ is None or step.id == round_.seal_step:
             return self.duty_at(step, member)

@@ -7,7 +7,10 @@ from protocols.core.instants import SECOND, Instant
 
 
 def is_late(deadline: Instant, at: Instant) -> bool:
-    """Tell whether the log time *at* is past *deadline*; a deadline itself is in time. The one place that decides."""
+    """Tell whether the log time *at* is past *deadline*.
+
+    A deadline itself is in time; only this function decides that.
+    """
     return at > deadline
 
 
@@ -30,9 +33,9 @@ class Plan:
 class Step:
     """An open or closed step of a room.
 
-    ``opened`` is the position of the record that opened it, ``deadline`` the log time until which answers count.
-    ``answers`` gives for each member the position of its answer, ``excused`` the reason of those who excused
-    themselves.
+    ``opened`` is the position of the record that opened it; answers count up to the log time ``deadline``, inclusive.
+    ``answers`` maps each member to the position of its answer, ``excused`` maps those who excused themselves to the
+    reason.
     """
 
     id: str
@@ -53,5 +56,5 @@ class Step:
         return cls(plan.id, plan.kinds, plan.expected, position, at, deadline, plan.volunteers)
 
     def awaited(self, present: Sequence[str]) -> list[str]:
-        """Return those expected who neither answered, nor excused themselves, nor left."""
+        """Return the expected members that have neither answered, nor excused themselves, nor left."""
         return [m for m in self.expected if m not in self.answers and m not in self.excused and m in present]

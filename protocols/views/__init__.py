@@ -1,1 +1,1 @@
-"""Read off a folded room: the briefing, the evidence, the patterns, the summary."""
+"""Views of a folded room: the briefing, the evidence, the patterns, the summary."""

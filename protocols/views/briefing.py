@@ -1,4 +1,4 @@
-"""A room as one member may know it: fills the briefing that duties carry from a folded room."""
+"""A room as one member may know it: this fills the briefing that duties carry from a folded room."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from protocols.room.room import Room
 
 
 def briefing(room: Room, member: str) -> Briefing:
-    """Return what *member* may know of *room* now."""
+    """Return what *member* may know of *room* at this point."""
     opening, accord, concord = room.setting.opening, room.accord, room.concord
     manifests = {name: manifest.agent for name, manifest in room.joining.manifests.items()}
     meanings: dict[str, dict[str, Interpretation]] = {}

@@ -16,9 +16,9 @@ from protocols.stage.table import name_of
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """That an answer stands on a claim: whose and where, for which option or meaning, and how.
+    """An answer that stands on a claim: whose and where, for which option or meaning, and how.
 
-    ``weighty`` are scores not below the bar, and signatures under the outcome.
+    ``weighty`` is set for scores at or above the bar, and for signatures under the outcome.
     """
 
     by: str
@@ -33,7 +33,7 @@ class Carried:
 
 
 def carried_in(room: Room) -> Iterator[Carried]:
-    """Yield what claims carried in *room*: meanings, options, scores not below the bar, signatures."""
+    """Yield what claims carried in *room*: meanings, options, scores at or above the bar, signatures."""
     for said in room.evidence.citations:
         found = None
         if name_of(said.step) in ACCORD:
@@ -107,7 +107,7 @@ def evidence_of(room: Room) -> list[dict[str, Any]]:
 
 
 def evidence_findings(room: Room) -> list[Finding]:
-    """Return where several voices have one source, and where what nobody observed carried a score or a signature."""
+    """Return where several members have one source, and where an unobserved claim carried a score or a signature."""
     evidence, carried = room.evidence, list(carried_in(room))
     roots = evidence.roots()
     findings = list(_one_source(evidence, carried, roots))
@@ -120,7 +120,7 @@ def evidence_findings(room: Room) -> list[Finding]:
 
 
 def _one_source(evidence: Evidence, carried: Iterable[Carried], roots: Mapping[str, Roots]) -> Iterator[Finding]:
-    """Find what several members stand up for, or state in the same words, and all have from one root."""
+    """Find what several members support, or state in the same words, although everything has one root."""
     voices: dict[tuple[str, ...], dict[str, set[str]]] = {}
     told: dict[tuple[str, ...], tuple[int, str]] = {}
     said: list[tuple[tuple[str, ...], str, str, int, str]] = [

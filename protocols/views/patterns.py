@@ -1,8 +1,8 @@
-"""How each member scored and moved: plain numbers of one room, so that play for advantage can be seen.
+"""How each member scored and moved: plain numbers of one room, so that others can see play for advantage.
 
-None of them is a verdict. A member that alone scores every rival option lowest may be gaming the rule that looks at
-the least satisfied, or may stand where the others do not; one that moves without a reason may be easily swayed, or may
-simply compromise. No rule cures strategic scoring (Gibbard 1973); a record lets the others see it.
+None of them is a verdict. A member that alone scores every rival option lowest may be gaming the rule, which looks at
+the least satisfied, or may truly stand where the others do not. One that moves without a reason may be easily swayed,
+or may simply compromise. No rule cures strategic scoring (Gibbard 1973); a record lets the others see it.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,11 @@ from protocols.room.room import Room
 from protocols.stage.table import reveal_of
 
 FEWEST_RIVALS, FEWEST_MEMBERS = 2, 3
-"""Below these, to score the others' options lowest is nothing to note: of two, one always likes its own better."""
+"""Below these numbers, it means nothing to score the others' options lowest: of two members, each prefers its own
+option.
+"""
 FEWEST_ISSUES = 2
-"""Of one issue, whoever compromises gives up all that it had asked for."""
+"""With a single issue, every compromise gives up everything that was asked for."""
 _REJECTED = LOWEST - 1
 
 
@@ -29,7 +31,7 @@ _REJECTED = LOWEST - 1
 class Without:
     """What the selection would have been without one member's ballot, over the same options.
 
-    ``same``: its outcome and its standing option are those of the whole table.
+    ``same`` is set if outcome and standing option are those of the whole table.
     """
 
     outcome: str
@@ -39,11 +41,11 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How one member used the scale, over all that it scored.
+    """How one member used the scale, over everything that it scored.
 
-    ``lowest`` to ``hundreds`` are of its scores, ``rejections`` beside them. ``rivals`` are the options of the final
-    table that it did not propose, ``sole_minimum`` those of them to which it alone gave the least (a rejection is less
-    than any score). ``all_or_nothing``: it used both ends of the scale, and nothing between.
+    ``lowest`` to ``hundreds`` describe its scores; ``rejections`` are counted separately. ``rivals`` are the options of
+    the final table that it did not propose; ``sole_minimum`` counts those to which it alone gave the lowest score (a
+    rejection is lower than any score). ``all_or_nothing`` is set if it used both ends of the scale and nothing between.
     """
 
     lowest: int
@@ -60,11 +62,11 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far what a member signed is from the first option that it had sealed.
+    """How far the option that a member signed is from the first option that it sealed.
 
-    ``changed``: they are not one option. ``issues`` are those whose value differs, of so many (``of``). ``reasons``
-    counts what it said for the move, in its ballot on the option signed or in its ratification, ``claims`` the claims
-    that it cited there.
+    ``changed`` is set if they are different options. ``issues`` are those whose value differs, out of ``of``.
+    ``reasons`` counts what it said for the move, in its ballot on the signed option or in its ratification; ``claims``
+    counts the claims that it cited there.
     """
 
     first: str
@@ -78,7 +80,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """That a member took over another's meaning of a term: whether it said why, and how many claims it cited."""
+    """One adoption: a member took over another's meaning of a term, with or without a reason, citing so many claims."""
 
     term: str
     reason: bool
@@ -87,7 +89,7 @@ class Adoption:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One member's record; ``scoring`` and ``drift`` are None where it has no part in a table or an outcome."""
+    """One member's record; ``scoring`` is None if it was in no table, ``drift`` if it was in no outcome."""
 
     scoring: Scoring | None = None
     drift: Drift | None = None
@@ -113,7 +115,7 @@ def patterns_of(room: Room) -> dict[str, Pattern]:
 
 
 def pattern_findings(room: Room, patterns: dict[str, Pattern]) -> list[Finding]:
-    """Return what of *patterns* is worth a note, each at the answer in which it shows."""
+    """Return the parts of *patterns* that deserve a note, each at the answer in which it shows."""
     findings = []
     for member, pattern in patterns.items():
         scoring, drift = pattern.scoring, pattern.drift
@@ -138,12 +140,12 @@ def pattern_findings(room: Room, patterns: dict[str, Pattern]) -> list[Finding]:
 
 
 def _answered(room: Room, step: str, member: str) -> int:
-    """Return the position of *member*'s answer to *step*, 0 if there is none."""
+    """Return the position of *member*'s answer to *step*, or 0."""
     return room.closed[step].answers.get(member, 0) if step in room.closed else 0
 
 
 def without_ballot(concord: Concord, member: str) -> Selection:
-    """Return the selection over the final table as if *member* had not been there: its ballot is left out."""
+    """Return the selection over the final table without *member*: its ballot is left out."""
     rules = concord.setting.opening.rules
     options = [c.id for c in concord.candidates.values() if c.scored]
     ballots = concord.table.ballots(options)
@@ -218,7 +220,7 @@ def _reasons(said: Sequence[str | None]) -> int:
 
 
 def _adoptions(room: Room, member: str) -> tuple[Adoption, ...]:
-    """Return for which terms *member* itself moved to a meaning that is not its own."""
+    """Return the terms on which *member* itself moved to a meaning that is not its own."""
     accord = room.accord
     if accord is None:
         return ()

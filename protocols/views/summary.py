@@ -1,4 +1,4 @@
-"""What a folded room came to, as run and audit both tell it: one function, so that they cannot differ."""
+"""What a folded room came to. Run and audit share this one function, so that they cannot differ."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,7 +17,7 @@ from protocols.views.patterns import Pattern, pattern_findings, patterns_of
 def summary_of(room: Room) -> dict[str, Any]:
     """Return outcome, decision, divergences, untested pairs, commitment states and findings of *room*.
 
-    Beside these stand its claims with what they rest on, and every member's record of scoring and moving.
+    It also contains the room's claims with what they rest on, and every member's record of scoring and moving.
     """
     patterns = patterns_of(room)
     at_the_end = [*_troubles(room), *evidence_findings(room), *pattern_findings(room, patterns)]
@@ -40,7 +40,7 @@ def summary_of(room: Room) -> dict[str, Any]:
 
 
 def _troubles(room: Room) -> list[Finding]:
-    """Return what the promises as a whole are in trouble with: circles, deadlocks, conflicts."""
+    """Return the problems of the promises as a whole: circles, deadlocks, conflicts."""
     troubles = [] if room.tracker is None else room.tracker.findings()
     return [Finding(code, 0, "", f"{', '.join(names)}: {text}") for code, names, text in troubles]
 
@@ -107,10 +107,10 @@ def _table(concord: Concord) -> dict[str, Any]:
 
 
 def cost_of(room: Room) -> dict[str, Any]:
-    """Return what saying all this took, as the entries declare it: in all, by member, and for what.
+    """Return what the room cost, as the entries declare it: in total, by member, and by purpose.
 
-    ``agreement`` is the same as in all where the room agreed, else null. ``coordinating`` is the share of tokens, calls
-    and seconds that went into coming to the result, as decimal text; the rest went into acting on promises.
+    ``agreement`` is the total up to the agreement, otherwise null. ``coordinating`` is the share of tokens, calls and
+    seconds that went into reaching the result, as decimal text; the rest went into acting on promises.
     """
     spending = room.spending
     agreed = room.ending is not None and room.ending.outcome == "agreed"

@@ -1,6 +1,6 @@
 """The bodies that open, join, leave and close a room, and the seal and reveal of every sealed answer."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -19,6 +19,8 @@ TASK = "task"
 """The first term of every room: the intent itself."""
 
 Agenda = Literal["accord", "concord", "commitments"]
+AGENDA_ORDER: Final[tuple[str, ...]] = get_args(Agenda)
+"""The items of an agenda, in the one order in which an opening lists them."""
 VERSIONS = {
     "room": "room/1",
     "accord": "accord/1",
@@ -85,7 +87,7 @@ class RoomOpen(Message):
     slug: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")]
     intent: Words
     roster: Annotated[list[RosterEntry], Field(min_length=FEWEST_MEMBERS, max_length=MOST_MEMBERS)]
-    agenda: Annotated[list[Agenda], Field(min_length=1, max_length=3)]
+    agenda: Annotated[list[Agenda], Field(min_length=1, max_length=len(AGENDA_ORDER))]
     terms: Annotated[list[Name], Field(max_length=MOST_TERMS)] = Field(default_factory=list)
     issues: dict[Name, Issue] = Field(default_factory=dict, max_length=50)
     authority: Authority = Field(default_factory=Authority)
@@ -107,8 +109,8 @@ class RoomOpen(Message):
             raise ValueError("roster: two members have the same key")
         if len(set(self.agenda)) < len(self.agenda):
             raise ValueError("agenda: an item stands twice")
-        if list(self.agenda) != [item for item in ("accord", "concord", "commitments") if item in self.agenda]:
-            raise ValueError("agenda: the order is accord, concord, commitments")
+        if list(self.agenda) != [item for item in AGENDA_ORDER if item in self.agenda]:
+            raise ValueError(f"agenda: the order is {', '.join(AGENDA_ORDER)}")
         if len({TASK, *self.terms}) <= len(self.terms):
             raise ValueError(f"terms: a term stands twice ({TASK!r} is always the first)")
         for name, issue in self.issues.items():

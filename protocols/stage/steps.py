@@ -55,6 +55,11 @@ class Step:
         deadline = at + seconds * SECOND
         return cls(plan.id, plan.kinds, plan.expected, position, at, deadline, plan.volunteers)
 
+    @property
+    def seals(self) -> bool:
+        """Whether answers to this step are sealed: their contents are opened at a later step."""
+        return "seal" in self.kinds
+
     def awaited(self, present: Sequence[str]) -> list[str]:
         """Return the expected members that have neither answered, nor excused themselves, nor left."""
         return [m for m in self.expected if m not in self.answers and m not in self.excused and m in present]

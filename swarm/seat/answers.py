@@ -77,7 +77,7 @@ def compose(
         grounds = answer.plain() if isinstance(answer, Grounded) else {}
         said, secret = _said(duty, answer.answer if isinstance(answer, Grounded) else answer, room, identity)
         plain = said.plain() if isinstance(said, Message) else said
-        sealed = isinstance(duty, InterpretDuty | ReadDuty | ProposeDuty | ScoreDuty)
+        sealed = room.step.seals
         plain |= grounds
         room.check(duty.member, plain if sealed else said)
         if not sealed:
@@ -126,9 +126,11 @@ def _said(duty: Duty, answer: Any, room: Room, identity: Identity) -> tuple[Any,
         if answer is None:
             return Pass(step=step, standing=duty.standing), None
         return Improve(step=step, option=_expect(Option, answer)), None
-    assert isinstance(duty, RatifyDuty)
-    said = _expect(Ratified, answer)
-    return Ratify(step=step, outcome=duty.digest, accept=said.accept, because=said.because), None
+    if isinstance(duty, RatifyDuty):
+        said = _expect(Ratified, answer)
+        return Ratify(step=step, outcome=duty.digest, accept=said.accept, because=said.because), None
+    # A duty without a form of its own is answered with the very body or content.
+    return _expect(Message, answer), None
 
 
 def _expect(kind: type[Any], answer: Any) -> Any:

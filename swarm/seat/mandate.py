@@ -20,7 +20,7 @@ from protocols.commitments.acts import ANSWERS, OPERATIONS
 from protocols.commitments.tree import NUMBER
 from protocols.concord.options import complete
 from protocols.core.message import Message, Name
-from protocols.duties.duties import Duty, InterpretDuty, PerformDuty, ProposeDuty, RatifyDuty, ReadDuty, ScoreDuty
+from protocols.duties.duties import Duty, PerformDuty, ProposeDuty, RatifyDuty, ScoreDuty
 from protocols.messages.bodies import kind_of, parse_body
 from protocols.messages.commitments import (
     COMMITMENT_BODIES,
@@ -165,13 +165,13 @@ def breach(
     *plain* is what would be signed in answer to *duty*: the content of a seal, or a body, in JSON. It must be one that
     *room* would take, for only a valid option can be completed. With an option goes the *reserve* that it commits to.
     """
-    if isinstance(duty, InterpretDuty | ReadDuty):
-        return None
     judge = _Judge(mandate, duty.member, room)
     if isinstance(duty, ProposeDuty):
         return judge.proposal(Proposal.read(plain).option) or reserve_breach(mandate, reserve)
     if isinstance(duty, ScoreDuty):
         return judge.ballot(duty, BallotContent.read(plain))
+    if room.step is not None and room.step.id == duty.step and room.step.seals:
+        return None  # What else is sealed, no part of a mandate bounds.
     body = parse_body(dict(plain))
     if isinstance(body, Join):
         return judge.promises(room.setting.opening.promises)

@@ -56,7 +56,9 @@ class Mind:
 
         What it took goes to the purse; an answer that is not of the act's form is `Unfit`.
         """
-        method = getattr(self._agent, act)
+        method = getattr(self._agent, act, None)
+        if method is None:
+            raise Excused(f"a {self._agent.kind} agent does not answer {act}")
         limit = asyncio.timeout(timeout_s)
         try:
             if self._direct:

@@ -1,4 +1,4 @@
-"""Acting on promises as a file says: what is reported when, and whose reports are confirmed."""
+"""Acting on promises as a file says: when to report what, and whose reports to confirm."""
 
 from collections import Counter
 
@@ -16,13 +16,13 @@ from protocols.messages.commitments import (
 
 
 class Actor:
-    """Follows one member's `Acting`. What was done is read off the duty, so that a restart repeats nothing."""
+    """Follows one member's `Acting`. It reads what was done from the duty, so that a restart repeats nothing."""
 
     def __init__(self, acting: Acting) -> None:
         self._acting = acting
 
     def perform(self, duty: PerformDuty, watch: Watch) -> Performed:
-        """Return what is to be said now, and in how long something more may be."""
+        """Return what to say now, and after how long there may be more to say."""
         acts = [answer for report in duty.awaiting if (answer := self._answer(report.event, report.id)) is not None]
         reported = Counter((r.event, *sorted(r.attributes.items())) for r in duty.done)
         operated = Counter((o.do, o.commitment) for o in duty.operations)

@@ -1,16 +1,16 @@
-"""A mind that is a command: a program of its own, in any language, asked over its standard input and output.
+"""A mind that is a command: a program in any language, asked over its standard input and output.
 
-The command is started when the first question comes, in its folder and with an environment of its own, and is kept
-running. It is asked one thing at a time; `agents.wire` has the lines. What it prints on stderr is passed on under the
-member's name, or kept in a file.
+The command is started for the first question, in its folder and with an environment of its own, and is kept running. It
+is asked one thing at a time; `agents.wire` defines the lines. Its stderr is passed on under the member's name, or kept
+in a file.
 
-What can go wrong has one of two consequences. A command that *ends* is started again, ever more slowly, and asked the
-same again while there is time. Everything else (no answer in time, a line that is no answer, one that is too long)
-is no answer, with the reason; the process that did it is ended, so that nothing it still says is taken for an answer
-to the next question. An excuse is neither: nothing is retried, and the process goes on. So it is with an answer
-outside its model.
+There are two kinds of failure. A command that *exits* is started again, at growing intervals, and asked the same
+question while there is time. Anything else (no answer in time, a line that is not an answer, a line that is too long)
+gives no answer, with the reason. The process is then ended, so that nothing it still says is taken for an answer to the
+next question. An excuse is not a failure: nothing is retried, and the process goes on. The same holds for an answer
+that breaks its model.
 
-Command and peer share nothing: it gets neither the peer's environment nor any of its files, and no key.
+Command and peer share nothing: the command gets neither the peer's environment nor any of its files, and no key.
 """
 
 import asyncio
@@ -43,19 +43,24 @@ from protocols.duties.duties import (
 from protocols.messages.room import Manifest
 
 LONGEST_LINE = 2**20
-"""Bytes of a line of the command's, and of all it may say before it is asked: no answer comes near."""
+"""Bytes of one line of the command, and of everything it may say before it is asked; no answer is nearly that long."""
 MOST_STARTS = 4
-"""How often a command is started for one question before that has no answer."""
+"""How often a command is started for one question before the question has no answer."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
-"""How long after its first end a command is started again, doubled with every further end without an answer between."""
+"""How long after its first exit a command is started again; doubled with every further exit without an answer in
+between.
+"""
 GRACE_S = 0.5
-"""How long a process that has closed its output has to end by itself, so that its code and last words are known."""
+"""How long a process that has closed its output may take to exit by itself, so that its code and last words are known.
+"""
 LONGEST_COMPLAINT = 4_000
-"""Bytes of a line on stderr that are passed on; a log gets all of them."""
+"""Bytes of a stderr line that are passed on; a log file gets the whole line."""
 LONGEST_WORDS = 200
-"""Characters of the last such line that stand in a reason."""
+"""Characters of the last stderr line that a reason contains."""
 KEPT_BACK = 1.5
-"""What a peer keeps of the time left, this mind keeps so many times: the reason is then named here, where stderr is."""
+"""How many times the peer's safety margin this mind leaves unused: it then names the reason itself, because it has
+stderr.
+"""
 PASSED_ON = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
 """The variables of the peer's environment that every command gets."""
 LEASH = str(Path(__file__).with_name("leash.py"))
@@ -66,10 +71,10 @@ NotEmpty = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]+$")
 
 
 class Exec(Message):
-    """What a file says for a member that is a command.
+    """What a file says for a member whose mind is a command.
 
-    ``env`` is added to a minimal environment; of the peer's own, ``pass_env`` names what else is handed on (an API
-    key, say, which has no place in a file). ``log`` is a file for its stderr.
+    ``env`` is added to a minimal environment; ``pass_env`` names further variables of the peer's environment to pass on
+    (an API key, for example, which must not be in a file). ``log`` is a file for its stderr.
     """
 
     command: Annotated[list[Argument], Field(min_length=1)]
@@ -84,12 +89,12 @@ class Exec(Message):
         return Path(self.folder or ".").absolute()
 
     def environment(self) -> dict[str, str]:
-        """Return all of the command's environment."""
+        """Return the complete environment of the command."""
         handed_on = {name: os.environ[name] for name in (*PASSED_ON, *self.pass_env) if name in os.environ}
         return handed_on | self.env
 
     def problem(self) -> tuple[str, str] | None:
-        """Return the field that keeps the command from starting and why, as far as that is known beforehand."""
+        """Return the field that prevents the command from starting, and why, as far as that can be known in advance."""
         place, environment = self.place(), self.environment()
         if not place.is_dir():
             return "folder", f"no folder {place}"
@@ -106,7 +111,7 @@ class Exec(Message):
 
 
 class _Ended(Exception):
-    """The process ended, or closed its output, instead of answering; the text says how."""
+    """The process exited, or closed its output, instead of answering; the text says how."""
 
 
 class _Process(asyncio.SubprocessProtocol):
@@ -129,7 +134,7 @@ class _Process(asyncio.SubprocessProtocol):
 
     @classmethod
     async def start(cls, config: Exec, name: str) -> "_Process":
-        """Start the command; raise ``OSError`` if that is not possible."""
+        """Start the command; raise ``OSError`` if that fails."""
         place = config.place()
         log = open(place / config.log, "ab", buffering=0) if config.log else None  # noqa: ASYNC230, SIM115
         process = cls(name, log)
@@ -154,11 +159,11 @@ class _Process(asyncio.SubprocessProtocol):
 
     @property
     def running(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the process can be asked."""
         return not self._closed and not self._overflowed
 
     async def ask(self, line: str) -> bytes:
-        """Say *line* and return the next line it says; raise `_Ended` or `BadLine`."""
+        """Send *line* and return the next line of the process; raise `_Ended` or `BadLine`."""
         assert self._transport is not None
         stdin = self._transport.get_pipe_transport(0)
         assert isinstance(stdin, asyncio.WriteTransport)
@@ -186,7 +191,7 @@ class _Process(asyncio.SubprocessProtocol):
         return bytes(line)
 
     def end(self) -> None:
-        """Have it killed, with everything it has started; does nothing the second time."""
+        """Kill the process with everything that it has started; the second call does nothing."""
         self._closed = True
         self._over.set()
         self._let_go()
@@ -200,30 +205,30 @@ class _Process(asyncio.SubprocessProtocol):
             self._log = None
 
     async def _keep(self) -> None:
-        """Wait until it is over, and end the process then, or when the loop that it was started in ends."""
+        """Wait until the process is over or its event loop ends, then end the process."""
         with contextlib.suppress(asyncio.CancelledError):
             await self._over.wait()
         self.end()
-        # The loop may end while this waits, which is no reason not to: the leash has something to do yet.
+        # The loop may end during this wait. The wait must go on, because the leash still has work to do.
         for _ in range(2):
             with contextlib.suppress(asyncio.CancelledError, TimeoutError):
                 async with asyncio.timeout(GRACE_S):
                     await self._gone.wait()
 
     def _kept(self, _: "asyncio.Task[None]") -> None:
-        self.end()  # A task that is cancelled before it runs has done nothing.
+        self.end()  # A task that is cancelled before it starts has done nothing.
         assert self._transport is not None
         self._transport.close()
 
     # -- what it says ---------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take hold of the process."""
+        """Keep the transport of the process."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keep what it says, and pass on what it complains of."""
+        """Keep what the process says, and pass on its stderr."""
         if fd == 2:
             self._complained(data)
             return
@@ -252,7 +257,7 @@ class _Process(asyncio.SubprocessProtocol):
                 print(f"{_shown(self._name.encode())}: {text}", file=sys.stderr, flush=True)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Note that it hears or says nothing any more."""
+        """Note that one of its pipes is closed."""
         if fd == 2:
             if self._words:
                 self._complain(bytes(self._words))
@@ -262,12 +267,12 @@ class _Process(asyncio.SubprocessProtocol):
         self._changed.set()
 
     def process_exited(self) -> None:
-        """Note that it will say nothing any more, even if something of it still holds its output open."""
+        """Note that the process has exited, even if one of its children still holds its output open."""
         self._closed = True
         self._changed.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Note that it is gone, and that all it said has been read."""
+        """Note that the process is gone and that all its output has been read."""
         self._closed = True
         self._changed.set()
         self._over.set()
@@ -284,13 +289,13 @@ def _how(code: int | None) -> str:
 
 
 def _shown(line: bytes) -> str:
-    """Return a line as it can stand on a terminal and in an entry: one line, nothing in it that is not shown."""
+    """Return a line in a form that is safe on a terminal and in an entry: one line, without invisible characters."""
     text = line.rstrip(b"\r")[:LONGEST_COMPLAINT].decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class _Asked:
-    """An answer to come. It is asked for when it is awaited: what nobody waits for any more was never begun."""
+    """A pending answer. The question is asked when this is awaited: a cancelled call never asks."""
 
     def __init__(self, ask: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
         self._ask = ask
@@ -302,7 +307,7 @@ class _Asked:
 
 
 class ExternalMind(Agent):
-    """Asks the command that *config* describes, on behalf of the member *name*."""
+    """Asks the command described by *config*, on behalf of the member *name*."""
 
     kind = "exec"
 
@@ -318,17 +323,17 @@ class ExternalMind(Agent):
         self._turn = asyncio.Lock()
 
     def close(self) -> None:
-        """End the command and what it has started. It also ends with the event loop that it was asked in."""
+        """End the command and everything that it has started. It also ends together with its event loop."""
         if self._process is not None:
             self._process.end()
             self._process = None
 
     def manifest(self) -> Any:
-        """Ask who the command says it is; ``exec`` and nothing else where it excuses itself."""
+        """Ask what the command is; if it excuses itself, the manifest says only ``exec``."""
         return _Asked(self._answer, ManifestDuty(member=self._name), Manifest(agent=self.kind))
 
     def nominate(self) -> Any:
-        """Ask for terms to add; none where the command excuses itself."""
+        """Ask for terms to add; none if the command excuses itself."""
         return _Asked(self._answer, NominateDuty(member=self._name), [])
 
     def interpret(self, duty: InterpretDuty) -> Any:
@@ -340,7 +345,7 @@ class ExternalMind(Agent):
         return _Asked(self._answer, duty)
 
     def settle(self, duty: SettleDuty) -> Any:
-        """Ask how the terms are settled."""
+        """Ask how to settle the terms."""
         return _Asked(self._answer, duty)
 
     def quote(self, duty: QuoteDuty) -> Any:
@@ -356,22 +361,22 @@ class ExternalMind(Agent):
         return _Asked(self._answer, duty)
 
     def improve(self, duty: ImproveDuty) -> Any:
-        """Ask for something better, or a pass."""
+        """Ask for a better option, or a pass."""
         return _Asked(self._answer, duty)
 
     def ratify(self, duty: RatifyDuty) -> Any:
-        """Ask whether the outcome is signed."""
+        """Ask whether to sign the outcome."""
         return _Asked(self._answer, duty)
 
     def perform(self, duty: PerformDuty, watch: Watch) -> Any:
-        """Ask what is to be said about promises."""
+        """Ask what to say about promises."""
         return _Asked(self._answer, duty)
 
     async def _answer(self, duty: Duty, otherwise: Any = None) -> Any:
         """Return the answer to *duty*, with its cost; raise `NoAnswer` for an excuse.
 
-        Where *otherwise* is given, the question is one of those before the first duty: that is returned for an excuse,
-        and no entry carries the cost.
+        With *otherwise*, this is a question before the first duty: an excuse returns *otherwise*, and no entry carries
+        the cost.
         """
         reply = await self._ask(duty)
         if reply.excuse is None:
@@ -381,9 +386,9 @@ class ExternalMind(Agent):
         return otherwise
 
     async def _ask(self, duty: Duty) -> Reply:
-        """Return the command's reply to *duty*; raise `NoAnswer` with what it did instead."""
+        """Return the command's reply to *duty*; raise `NoAnswer` saying what the command did instead."""
         loop = asyncio.get_running_loop()
-        if self._home is not loop:  # What belonged to another loop has ended with it.
+        if self._home is not loop:  # Whatever belonged to another loop ended with that loop.
             self._home, self._turn, self._process = loop, asyncio.Lock(), None
         limit_s = self._limit_s(duty)
         asked = False
@@ -431,12 +436,12 @@ class ExternalMind(Agent):
         return await self._process.ask(line)
 
     def _give_up(self) -> None:
-        """End the process; what it said last stays known."""
+        """End the process, but remember its last words."""
         if self._process is not None:
             self._process.end()
 
     def _limit_s(self, duty: Duty) -> float | None:
-        """Return how long *duty* may take: the file's limit, and a little less than its peer waits."""
+        """Return how long *duty* may take: the file's limit, or slightly less than the peer waits."""
         limits = [] if self._config.timeout_seconds is None else [float(self._config.timeout_seconds)]
         left_s = 0.0 if duty.left is None or duty.left.seconds is None else float(duty.left.seconds)
         if left_s > 0:

@@ -1,9 +1,9 @@
-"""What stands between a peer and a command of a user's, so that nothing of the command outlives the peer.
+"""A process between a peer and a user's command, so that nothing of the command outlives the peer.
 
-Run by path, not imported: it uses the standard library only and starts in milliseconds. The command leads a process
-group that holds all that it starts. When the other end of the pipe that this is given closes, however its holder
-ended, or when the command ends, the whole group is killed. Its exit code is the command's, or 128 and the signal that
-ended it.
+It is run by path, not imported: it uses only the standard library and starts in milliseconds. The command leads a
+process group that contains everything it starts. When the other end of the given pipe closes, however its holder ended,
+or when the command exits, the whole group is killed. The exit code is the command's, or 128 plus the signal that ended
+it.
 
 Usage: ``leash.py PIPE_FD COMMAND…``
 """
@@ -20,25 +20,27 @@ CANNOT_START = 127
 
 
 def main() -> int:
-    """Run the command until it ends or the pipe closes; return its code."""
+    """Run the command until it exits or the pipe closes; return its code."""
     pipe, *command = sys.argv[1:]
     try:
         process = subprocess.Popen(command, process_group=0, preexec_fn=_die_with(os.getpid()))  # noqa: PLW1509
     except (OSError, ValueError) as error:
         print(f"cannot start {command[0]}: {error}", file=sys.stderr)
         return CANNOT_START
-    # The command's own ends of these count: were they open here too, its closing them would not show.
+    # The peer must see when the command closes its own ends; copies that are open here would hide that.
     for inherited in range(3):
         os.close(inherited)
     threading.Thread(target=_watch, args=(int(pipe), process.pid), daemon=True).start()
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # Until it is reaped, its group's number is its own.
+    os.waitid(
+        os.P_PID, process.pid, os.WEXITED | os.WNOWAIT
+    )  # Until it is reaped, nobody else can have its group's number.
     _kill(process.pid)
     code = process.wait()
     return 128 - code if code < 0 else code
 
 
 def _die_with(leash: int) -> Callable[[], None]:
-    """Return what lets Linux end the command with this process, were that itself killed."""
+    """Return a function with which Linux ends the command if this process itself is killed."""
     if sys.platform != "linux":
         return lambda: None
     import ctypes

@@ -1,8 +1,7 @@
-"""A mind that puts its duties up and lets somebody elsewhere answer them: a program that asks, rather than is asked.
+"""A mind that offers its duties to a program elsewhere, which asks for them instead of being asked.
 
-Each duty waits in the box until it is answered or its time is up; the step's name is the slip that an answer is given
-under. Acts on promises are given whenever there is something to say. Peers ask a mind from a thread of its own; a box
-may be emptied and answered from any thread.
+Each duty waits in the box until it is answered or its time is up; an answer names the step of its duty. Acts on
+promises may be given at any time. Peers ask a mind from a thread of its own; any thread may read and answer a box.
 """
 
 import asyncio
@@ -36,16 +35,16 @@ from protocols.messages.concord import Option, Value
 from protocols.messages.room import Manifest
 
 LOOK_AGAIN: Duration = SECOND // 2
-"""How soon to be asked about promises again: what is to be said of them comes at any time."""
+"""How soon the peer should ask about promises again: acts may be given at any time."""
 WAITS = 0.75
-"""The part of its time for which a question about promises waits for something to say."""
+"""The fraction of its time for which a question about promises waits for an act."""
 UNKNOWN_S = 30.0
-"""The time that a duty has where its peer does not tell."""
+"""The time that a duty has if its peer gives none."""
 
 
 @dataclass(slots=True, eq=False)
 class Posted:
-    """A duty that is up for an answer until ``until`` (seconds of this process's monotonic clock)."""
+    """A duty that can be answered until ``until`` (seconds of this process's monotonic clock)."""
 
     duty: Duty
     until: float
@@ -53,15 +52,15 @@ class Posted:
 
     @property
     def seconds_left(self) -> float:
-        """How long an answer is still taken."""
+        """How much longer an answer is accepted, in seconds."""
         return max(0.0, self.until - time.monotonic())
 
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Acts on promises to be said together; ``taken`` once their peer has them, ``done`` once it is through with them.
+    """Acts on promises to be said together; ``taken`` once the peer has them, ``done`` once it has finished with them.
 
-    ``problem`` is why it sent them back.
+    ``problem`` is why the peer sent them back.
     """
 
     acts: Sequence[Message]
@@ -72,9 +71,9 @@ class Batch:
 
 
 class Mailbox(Agent):
-    """The duties of one member in one room, put up for whoever empties the box.
+    """The duties of one member in one room, offered to whoever reads the box.
 
-    *changed* is called, in whichever thread, whenever something was put up, taken down or is done.
+    *changed* is called, in any thread, whenever a duty or a batch is added, removed or finished.
     """
 
     kind = "mcp"
@@ -92,14 +91,14 @@ class Mailbox(Agent):
     # -- for whoever answers --------------------------------------------------------------------------------------
 
     def posted(self) -> list[Posted]:
-        """Return the duties that are up now; the standing one about promises is not among them."""
+        """Return the duties that can be answered now, without the standing one about promises."""
         with self._lock:
             return list(self._posted.values())
 
     def answer(self, posted: Posted, given: Any, cost: Mapping[str, Any] | None = None) -> bool:
-        """Give the answer to a duty that is up: what the agent's method returns, or a `NoAnswer`.
+        """Answer an offered duty: *given* is what the agent's method returns, or a `NoAnswer`.
 
-        Return whether it was still wanted. *cost* is what coming to it took, in the form of `Costed.cost`.
+        Return whether the answer was still wanted. *cost* is its cost, in the form of `Costed.cost`.
         """
         with suppress(InvalidStateError):
             if isinstance(given, NoAnswer):
@@ -110,12 +109,12 @@ class Mailbox(Agent):
         return False
 
     def join_as(self, model: str | None, nominates: Sequence[str]) -> None:
-        """Say who joins, and which terms it adds; to be said before joining is answered."""
+        """Say who joins, and which terms it adds; call this before joining is answered."""
         self._manifest = Manifest(agent=self.kind, model=model)
         self._nominates = tuple(nominates)
 
     def act(self, acts: Sequence[Message], cost: Mapping[str, Any] | None = None) -> Batch:
-        """Have *acts* on promises said; the batch tells what became of them."""
+        """Hand over *acts* on promises; the batch tells what became of them."""
         batch = Batch(acts, cost or {})
         with self._lock:
             self._batches.append(batch)
@@ -125,7 +124,7 @@ class Mailbox(Agent):
         return batch
 
     def withdraw(self, batch: Batch) -> bool:
-        """Take back what was not taken yet; return whether it could be."""
+        """Take back a batch that the peer has not taken yet; return whether that worked."""
         with self._lock:
             if batch.taken:
                 return False
@@ -150,15 +149,15 @@ class Mailbox(Agent):
             self._changed()
 
     async def join(self, duty: JoinDuty) -> Any:  # type: ignore[override]
-        """Wait for the decision to join; raise `NoAnswer` with the reason if it is to decline."""
+        """Wait for the decision to join; raise `NoAnswer` with the reason if it is a no."""
         return await self._put_up(duty)
 
     def manifest(self) -> Manifest:
-        """Return what whoever joined said that it is."""
+        """Return the manifest that `join_as` gave."""
         return self._manifest
 
     def nominate(self) -> Sequence[str]:
-        """Return the terms that whoever joined adds."""
+        """Return the terms that `join_as` adds."""
         return self._nominates
 
     async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation] | Grounded:
@@ -202,7 +201,7 @@ class Mailbox(Agent):
         return given
 
     async def perform(self, duty: PerformDuty, watch: Watch) -> Any:
-        """Return what is to be said about promises as soon as there is something, and ask to be asked again."""
+        """Return acts on promises as soon as there are any, and ask to be asked again."""
         self._finish(duty.problem)
         batch = self._take()
         if batch is None and not _counts_calls(duty):
@@ -228,7 +227,7 @@ class Mailbox(Agent):
             return self._saying
 
     def _finish(self, problem: str | None) -> None:
-        """Note that the peer is through with what it took last: it asks again."""
+        """Note that the peer has finished with what it took last: it asks again."""
         if self._saying is not None:
             self._saying.problem, self._saying.done = problem, True
             self._saying = None
@@ -240,5 +239,5 @@ def _seconds(duty: Duty) -> float | None:
 
 
 def _counts_calls(duty: Duty) -> bool:
-    """Tell whether the question holds calls of a budget: while it waits, others would wait for them."""
+    """Tell whether the question reserves calls of a budget, for which others would wait while it does."""
     return duty.left is not None and duty.left.calls is not None

@@ -1,6 +1,6 @@
-"""What a scenario file says for a scripted member: its answers, each where the duty will ask for it.
+"""What a scenario file says for a scripted member: its answers, in the places where the duties ask for them.
 
-Numbers may be written as numbers; they become decimal text, as entries carry them.
+Numbers may be written as numbers; they become decimal text, as in entries.
 """
 
 from decimal import Decimal
@@ -20,7 +20,7 @@ Score = Annotated[int, Field(ge=0, le=100)]
 
 
 def as_text(value: Any) -> Any:
-    """Turn numbers into the decimal text that entries carry, at any depth; everything else stays."""
+    """Turn numbers at any depth into the decimal text that entries carry; leave everything else."""
     if isinstance(value, dict):
         return {key: as_text(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -31,7 +31,7 @@ def as_text(value: Any) -> Any:
 
 
 def as_value(value: Any) -> Any:
-    """Turn a decimal into text and leave an integer an integer, as the values of issues are kept."""
+    """Turn a decimal into text and leave an integer, as the values of issues are stored."""
     return format(value, "f") if isinstance(value, Decimal) else value
 
 
@@ -60,7 +60,7 @@ ValueWritten = Annotated[Value, BeforeValidator(as_value)]
 
 
 class Settling(Message):
-    """How to settle one term; members stand for the meaning they revealed."""
+    """How to settle one term; a member's name stands for the meaning that it revealed."""
 
     adopt: Name | None = None
     split: dict[Name, Name] | None = None
@@ -79,7 +79,7 @@ class Settling(Message):
 
 
 class StatedClaim(Claim):
-    """A claim, and the answer in which it is stated: the first of its kind (``with``)."""
+    """A claim, and the kind of answer in which it is stated (``with``): the first of that kind."""
 
     stated_with: Literal["interpret", "settle", "propose", "score", "improve", "ratify"] = Field(
         default="propose", alias="with"
@@ -87,9 +87,9 @@ class StatedClaim(Claim):
 
 
 class Performance(Message):
-    """One thing to do about promises, ``after`` so long since ``when`` came true (left out: at once).
+    """One act on promises, ``after`` a duration since ``when`` came true (default: at once).
 
-    Either an ``event`` to report, with ``attributes``, or an operation ``do`` on a ``commitment``. Further fields
+    It is either an ``event`` to report, with ``attributes``, or an operation ``do`` on a ``commitment``. Further fields
     beside an ``event`` are its attributes.
     """
 
@@ -108,7 +108,7 @@ class Performance(Message):
     @model_validator(mode="before")
     @classmethod
     def _gather_attributes(cls, value: Any) -> Any:
-        """Whatever else an event carries is an attribute of it, as in a history."""
+        """Collect all other fields of an event as its attributes, as in a history."""
         if not isinstance(value, dict) or "event" not in value:
             return value
         known = cls.model_fields.keys()
@@ -133,7 +133,7 @@ class Acting(Message):
 
 
 class Script(Acting):
-    """All the answers of a scripted member; ``cites`` are the claims that it rests on, by term or by option title."""
+    """All answers of a scripted member; ``cites`` are the claims on which it relies, by term or by option title."""
 
     reads: dict[Name, Reading] = Field(default_factory=dict)
     judges: dict[Name, dict[Name, Judgement]] = Field(default_factory=dict)

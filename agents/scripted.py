@@ -42,7 +42,7 @@ FIRST_BALLOT = seal_of(ballot(1))
 
 
 class Scripted(Agent):
-    """Says what its script says. What the script leaves out follows the defaults of `Agent`."""
+    """Gives the answers of its script. Where the script has none, the defaults of `Agent` apply."""
 
     kind = "scripted"
     free = True
@@ -69,7 +69,7 @@ class Scripted(Agent):
         return _grounded(meanings, self._claims(duty.act), cites)
 
     async def read(self, duty: ReadDuty) -> Readings:
-        """Give scripted verdicts and judgements; else by bounds and cases."""
+        """Give scripted verdicts and judgements; otherwise judge by bounds and cases."""
         script = self._script
         verdicts = [
             case.verdict
@@ -87,7 +87,7 @@ class Scripted(Agent):
         return judgement_by_bounds(duty, meaning)
 
     async def settle(self, duty: SettleDuty) -> dict[str, Settlement] | Grounded:
-        """Settle as scripted, where the member named has revealed a meaning of its own; else keep."""
+        """Settle as scripted, if the named member has revealed a meaning of its own; otherwise keep."""
         settlements = {}
         for term in duty.terms:
             planned = self._script.settles.get(term)
@@ -98,7 +98,7 @@ class Scripted(Agent):
         return _grounded(settlements, self._claims(duty.act))
 
     async def quote(self, duty: QuoteDuty) -> dict[str, list[Value]]:
-        """Quote the scripted values; all values of an issue that the script leaves out."""
+        """Quote the scripted values; all values of an issue that the script does not mention."""
         return {name: list(self._script.quotes.get(name, issue.values)) for name, issue in duty.issues.items()}
 
     async def propose(self, duty: ProposeDuty) -> Proposed | Grounded:
@@ -143,18 +143,18 @@ class Scripted(Agent):
         return _grounded(Ratified(because is None, because), self._claims(duty.act), self._cites(duty.outcome.title))
 
     async def perform(self, duty: PerformDuty, watch: Watch) -> Performed:
-        """Do what the script says once it is time."""
+        """Do what the script says when it is due."""
         return self._actor.perform(duty, watch)
 
 
 def _grounded(answer: A, claims: list[Claim], cites: dict[str, list[str]] | Sequence[str] = ()) -> A | Grounded:
-    """Return *answer*, with what it rests on if the script gives it anything to rest on."""
+    """Return *answer*, with its claims and citations if the script gives any."""
     grounds = Grounded(answer, claims, cites)
     return grounds if grounds.plain() else answer
 
 
 def _key(option: Option, issues: dict[str, Issue]) -> str:
-    """Return what makes two options one: the offer, an issue left out taking its first value, and the commitments."""
+    """Return the identity of an option: its offer, with the first value for a missing issue, and its commitments."""
     offer = {name: str(option.offer.get(name, issue.values[0])) for name, issue in issues.items()}
     offer |= {name: str(value) for name, value in option.offer.items() if name not in issues}
     return digest([offer, [terms.plain() for terms in option.commitments], option.title if not issues else ""])

@@ -1,4 +1,4 @@
-"""A member that weighs every offer by points of its own, and learns the others' from the scores they reveal."""
+"""A member that scores every offer by its own points, and learns the others' points from the scores they reveal."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,16 +50,16 @@ class UtilityMind(Agent):
         self._actor = Actor(utility)
 
     async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation]:
-        """Give the meanings that the file holds."""
+        """Give the meanings that the file contains."""
         return {term: self._utility.reads[term] for term in duty.terms if term in self._utility.reads}
 
     async def propose(self, duty: ProposeDuty) -> Proposed:
-        """Propose what is best for oneself: it tells the others most."""
+        """Propose the member's own best offer: it tells the others most."""
         model = self._model(duty.issues, [], duty.member)
         return Proposed(_option(model, model.first_proposal(), duty.issues), self._utility.reserve)
 
     async def score(self, duty: ScoreDuty) -> Scored:
-        """Score every option by its points; what has no value for an issue gets none for it."""
+        """Score every option by its points; an issue without a value adds none."""
         return Scored({asked.id: self._points(asked) for asked in duty.options})
 
     def _points(self, asked: OptionAsked) -> int:
@@ -67,7 +67,10 @@ class UtilityMind(Agent):
         return sum(points.get(issue, {}).get(str(value), 0) for issue, value in asked.option.offer.items())
 
     async def improve(self, duty: ImproveDuty) -> Option | None:
-        """Propose the offer predicted to lift the standing option most, if it is better for oneself; else pass."""
+        """Propose the offer predicted to lift the standing option most, if it is better for this member.
+
+        Otherwise pass.
+        """
         from agents.utility_model import Row
 
         members = sorted({member for scores in duty.table.values() for member in scores})
@@ -86,11 +89,11 @@ class UtilityMind(Agent):
         return None if found is None else _option(model, found, duty.issues)
 
     async def perform(self, duty: PerformDuty, watch: Watch) -> Performed:
-        """Do what the file says once it is time."""
+        """Do what the file says when it is due."""
         return self._actor.perform(duty, watch)
 
     def _model(self, issues: dict[str, Issue], members: list[str], me: str) -> "UtilityModel":
-        # Loaded where it is used: the numbers behind it take longer to import than a scripted member takes to start.
+        # Imported on use: the numeric library takes longer to import than a scripted member takes to start.
         from agents.utility_model import UtilityModel
 
         texts = {name: [str(value) for value in issue.values] for name, issue in issues.items()}
@@ -112,7 +115,7 @@ def _option(model: "UtilityModel", offer: "Offer", issues: dict[str, Issue]) -> 
 
 
 def _title(texts: dict[str, str], issues: dict[str, Issue]) -> str:
-    """Name an offer by its values; a number alone says little, so it takes its issue and unit along."""
+    """Name an offer by its values; a bare number says little, so its issue and unit are added."""
     parts = []
     for name, text in texts.items():
         unit = issues[name].unit

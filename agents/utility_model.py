@@ -1,15 +1,15 @@
 """The numbers behind a `utility` member: its own points, and what it has learnt of the others' points.
 
 A member with additive values gives an offer the sum of its points for the offer's values. It assumes the same of the
-others and estimates their points from the scores they revealed: ridge regression around each member's mean, which is
-the posterior mean under independent normal priors. It then proposes the offer that would lift the standing option
-furthest in the Concord's own order (fewest objections, then leximin) if everyone liked it as much as the evidence
-still allows: one posterior standard deviation above the estimate. That optimism is what makes a proposal worth its
-try, for either it is right or it teaches where it was wrong (upper confidence bounds; Auer 2002).
+others and estimates their points from the scores that they revealed: ridge regression around each member's mean, which
+is the posterior mean under independent normal priors. It then proposes the offer that would lift the standing option
+furthest in the Concord's own order (fewest objections, then leximin) if everyone liked it as much as the evidence still
+allows: one posterior standard deviation above the estimate. This optimism makes a proposal worth its try: either it is
+right, or it teaches where it was wrong (upper confidence bounds; Auer 2002).
 
-Everything is a deterministic function of the own table and the revealed scores. Points are integers, at most 100 in
-sum, so they are Concord scores as they stand. Floats exist only inside the estimates, which decide what to propose and
-never what is selected.
+Everything is a deterministic function of the member's own table and the revealed scores. Points are integers that sum
+to at most 100, so they are Concord scores as they stand. Floats exist only inside the estimates, which decide what to
+propose and never what is selected.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,13 +25,13 @@ Offer = tuple[str, ...]
 """One value for each issue, in the order of the issues; a value is named by its text."""
 
 RIDGE: Final = 0.05
-"""λ: variance of the noise over that of the prior. Small, as honest scores are exact."""
+"""λ: variance of the noise divided by that of the prior. It is small, because honest scores are exact."""
 PRIOR_POINTS: Final = 10.0
 """Prior standard deviation of a value's points."""
 MOST_ENUMERATED: Final = 200_000
-"""Offers weighed one by one; beyond that, neighbours of the offers seen so far are searched."""
+"""Offers that are scored one by one; beyond that number, only neighbours of the offers seen so far are searched."""
 _SEARCH_WORK: Final = 60_000_000
-"""Array look-ups of one such search (offers × issues²), a second or so; a proposal has a deadline."""
+"""Array look-ups of one such search (offers × issues²): about a second, because a proposal has a deadline."""
 
 _Floats = NDArray[np.float64]
 _Places = NDArray[np.int64]
@@ -39,7 +39,7 @@ _Places = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the revealed table: an offer (``None`` if it has no values, as a bare status quo) and its scores.
+    """One row of the revealed table: an offer (``None`` if it has no values, such as a bare status quo) and its scores.
 
     A score of ``None`` is a rejection.
     """
@@ -51,9 +51,9 @@ class Row:
 class UtilityModel:
     """One member's own points and its view of the others.
 
-    ``issues`` gives each issue's values; for an issue under somebody's authority, the quoted ones only. ``own`` gives
-    this member's points by issue and value, what is left out being worth nothing. ``reserve`` is the score below which
-    it would rather have no deal.
+    ``issues`` gives each issue's values; for an issue under another's authority, only the quoted ones. ``own`` gives
+    this member's points by issue and value; a missing value is worth nothing. ``reserve`` is the score below which it
+    would rather have no deal.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class UtilityModel:
         self._own_points = [np.array([self._own[i].get(v, 0) for v in vs]) for i, vs in self.issues.items()]
 
     def offer(self, values: Mapping[str, str]) -> Offer:
-        """Return *values* as an offer; an issue left out takes its first value."""
+        """Return *values* as an offer; a missing issue takes its first value."""
         return tuple(values.get(issue, allowed[0]) for issue, allowed in self.issues.items())
 
     def values(self, offer: Offer) -> dict[str, str]:
@@ -90,9 +90,9 @@ class UtilityModel:
         return sum(self._own[issue].get(value, 0) for issue, value in zip(self.issues, offer, strict=True))
 
     def first_proposal(self) -> Offer:
-        """Return the offer that is best for this member; of equals the one with the earlier values.
+        """Return the offer that is best for this member; between equals, the one with the earlier values.
 
-        Opening with one's own best tells the others most about one's points, and together such openings spread over
+        To open with its own best offer tells the others most about its points. Together, such openings are spread over
         the offers, so that fewer tries are needed afterwards than after cautious ones.
         """
         return tuple(
@@ -109,9 +109,10 @@ class UtilityModel:
     ) -> Offer | None:
         """Return the offer predicted to lift the standing option most, or ``None`` to pass.
 
-        ``rows`` is the table revealed so far, ``standing`` the place of the standing option in it, ``reserves`` what
-        the others opened. Offers in ``rows`` or ``tried`` are not proposed again. The offer is better for this member
-        than the standing one; while that one has objections, at least its reserve will do, for no deal is worse.
+        ``rows`` is the table revealed so far, ``standing`` the place of the standing option in it, and ``reserves`` the
+        opened reserves of the others. Offers in ``rows`` or ``tried`` are not proposed again. The offer is better for
+        this member than the standing one; while the standing one has objections, an offer at this member's reserve will
+        do, because no deal is worse.
         """
         if not self._values:
             return None
@@ -165,7 +166,7 @@ def _estimates(model: UtilityModel, rows: Sequence[Row], places: Sequence[tuple[
 
 
 def _regress(model: UtilityModel, places: Sequence[tuple[int, ...]]) -> tuple[_Floats, _Floats]:
-    """Return the design (one row an offer, one column a value) and (XᵀX + λI)⁻¹."""
+    """Return the design matrix (one row for each offer, one column for each value) and (XᵀX + λI)⁻¹."""
     design = np.zeros((len(places), model._columns))
     for row, offer in enumerate(places):
         design[row, model._first_column + np.array(offer, dtype=np.int64)] = 1.0
@@ -189,7 +190,7 @@ def _changed(places: tuple[int, ...], changes: Iterable[tuple[tuple[int, int], .
 
 
 class _Search:
-    """Weighs offers by what everyone would say of them, as far as the estimates know."""
+    """Judges offers by how everyone would score them, according to the estimates."""
 
     def __init__(
         self,
@@ -206,7 +207,7 @@ class _Search:
         self._excluded = excluded
 
     def actual(self, scores: Mapping[str, int | None]) -> tuple[int, list[int]]:
-        """Return the objections to and the vector of scores that were given."""
+        """Return the objections and the vector for scores that were actually given."""
         objections, vector = 0, []
         for member in (self._model.me, *self._model.others):
             score = scores.get(member)
@@ -215,7 +216,7 @@ class _Search:
         return objections, sorted(vector)
 
     def best(self, starts: Sequence[tuple[int, ...]], least: int) -> _Found | None:
-        """Return the offer with the best prediction of those worth at least *least* to this member."""
+        """Return the offer with the best prediction among those worth at least *least* to this member."""
         if self._model._count <= MOST_ENUMERATED:
             return self._best_of(self._model._all_places(), least)
         best, frontier = None, {tuple(int(points.argmax()) for points in self._model._own_points), *starts}
@@ -231,7 +232,7 @@ class _Search:
         return best
 
     def _changes(self, starts: int, work: int) -> list[tuple[tuple[int, int], ...]]:
-        """Return the changes to try on each of so many *starts*: of one issue, and of two where work is left for it."""
+        """Return the changes to try on each of *starts*: of one issue, and of two issues if the work allows it."""
         widths = [len(values) for values in self._model._values]
         single = [(issue, place) for issue, width in enumerate(widths) for place in range(width)]
         pairs = list(combinations(single, 2))
@@ -261,7 +262,7 @@ class _Search:
         return _Found(key, int(own[chosen]), tuple(int(place) for place in places[chosen]))
 
     def _predictions(self, places: _Places) -> Iterator[_Places]:
-        """Yield each other member's scores as good as the evidence allows: estimate and one posterior deviation."""
+        """Yield each other member's scores, as good as the evidence allows: estimate plus one posterior deviation."""
         columns = (self._model._first_column + places).T
         spreads: dict[int, _Floats] = {}  # members who scored the same offers share their posterior's shape
         for estimate in self._estimates.values():

@@ -1,11 +1,11 @@
 """Duties and answers as lines of JSON: what a peer and a command (``agent: exec``) say to each other.
 
-A duty is its own model as JSON, with an ``id``. Every line is answered by one line with that ``id``: an ``answer`` of
-the form that the duty's ``act`` has below, or an ``excuse``. Nothing is coerced: unknown fields, floats, numbers as
-text and duplicate keys are refused. A failure that is *returned* (``{"status": "failed"}``) fits no form, so that it
-never passes for an answer.
+A duty is its own model as JSON, with an ``id``. Every line is answered by one line with that ``id``: an ``answer`` in
+the form for the duty's ``act``, or an ``excuse``. Nothing is coerced: unknown fields, floats, numbers written as text,
+and duplicate keys are refused. A failure that is *returned* (``{"status": "failed"}``) fits no form, so that it never
+passes for an answer.
 
-Two questions come before the first duty, ``manifest`` and ``nominate``: who the mind is, and which terms it adds.
+Two questions precede the first duty: ``manifest`` (what the mind is) and ``nominate`` (which terms it adds).
 """
 
 import json
@@ -42,10 +42,10 @@ from protocols.messages.concord import Option, Value
 from protocols.messages.room import MOST_NOMINATIONS, Manifest
 
 LONGEST_AGAIN_S = 31_536_000
-"""The longest that a mind may ask to be left alone about promises: a year."""
+"""The longest time for which a mind may ask to be left alone about promises, in seconds: a year."""
 
 LONGEST_PROBLEM = 400
-"""Characters of what is wrong with an answer: it may quote a whole line, and stands in a duty and in the record."""
+"""Characters of the problem of an answer: it may quote a whole line, and it appears in a duty and on the record."""
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
 Score = Annotated[int, Field(ge=0, le=100)]
@@ -54,13 +54,13 @@ _Act: Any = Annotated[Union[COMMITMENT_BODIES], Field(discriminator="kind")]  # 
 
 
 class ManifestDuty(Duty):
-    """Say who you are, before joining. An excuse is taken as having nothing to say."""
+    """Say who you are, before joining. An excuse means that you have nothing to say."""
 
     act: Literal["manifest"] = "manifest"
 
 
 class NominateDuty(Duty):
-    """Name up to three terms to add to those of the opening. An excuse is taken as none."""
+    """Name up to three terms to add to those of the opening. An excuse means none."""
 
     act: Literal["nominate"] = "nominate"
 
@@ -70,11 +70,11 @@ class Answer(Message):
 
     @abstractmethod
     def given(self) -> Any:
-        """Return what the method of `agents.agent.Agent` with the act's name returns."""
+        """Return what the method of `agents.agent.Agent` for this act returns."""
 
 
 class GroundedAnswer(Answer):
-    """Base of the answers that may bring ``claims``, stated and sealed with them."""
+    """Base of the answers that may contain ``claims``, which are stated and sealed with them."""
 
     claims: Claims | None = None
 
@@ -83,7 +83,7 @@ class GroundedAnswer(Answer):
         """Return the answer without its claims and citations."""
 
     def given(self) -> Any:
-        """Return the answer, with its claims and citations where it has any."""
+        """Return the answer, with its claims and citations if it has any."""
         cites = getattr(self, "cites", None)
         if self.claims is None and cites is None:
             return self.bare()
@@ -91,7 +91,7 @@ class GroundedAnswer(Answer):
 
 
 class ManifestAnswer(Answer):
-    """What the member's manifest says of this mind."""
+    """What the member's manifest says about this mind."""
 
     manifest: Manifest
 
@@ -111,7 +111,7 @@ class NominateAnswer(Answer):
 
 
 class InterpretAnswer(GroundedAnswer):
-    """What each term means; one left out is recorded as missing. ``cites`` are claims by term."""
+    """What each term means; a missing one is recorded as missing. ``cites`` are claims by term."""
 
     interpretations: dict[Name, Interpretation]
     cites: dict[Name, Cites] | None = None
@@ -150,7 +150,7 @@ class QuoteAnswer(Answer):
 
 
 class ProposeAnswer(GroundedAnswer):
-    """An option, and the score below which no deal is better (left out: any deal will do)."""
+    """An option, and the score below which no deal is better (default: any deal will do)."""
 
     option: Option
     reserve: Score | None = None
@@ -164,7 +164,7 @@ class ProposeAnswer(GroundedAnswer):
 class ScoreAnswer(GroundedAnswer):
     """A score or a reasoned rejection for each of the duty's ``options``, by option id.
 
-    Reasons for scores, and claims that they rest on (``cites``), if liked.
+    Reasons for scores, and claims on which they rest (``cites``), are optional.
     """
 
     scores: dict[str, Score]
@@ -178,7 +178,7 @@ class ScoreAnswer(GroundedAnswer):
 
 
 class ImproveAnswer(GroundedAnswer):
-    """An option that lifts the standing one, or ``"pass": true``."""
+    """An option that is better than the standing one, or ``"pass": true``."""
 
     model_config = ConfigDict(populate_by_name=False)
 
@@ -198,7 +198,7 @@ class ImproveAnswer(GroundedAnswer):
 
 
 class RatifyAnswer(GroundedAnswer):
-    """Whether the outcome is signed; a refusal says why."""
+    """Whether the member signs the outcome; a refusal says why."""
 
     accept: bool
     because: Words | None = None
@@ -218,7 +218,7 @@ class RatifyAnswer(GroundedAnswer):
 class PerformAnswer(Answer):
     """What to say about promises now, as bodies of entries (``{"kind": "event.report", …}``), in order.
 
-    ``again_in_seconds`` asks for the duty again after so long, even if nothing changes: an integer, or decimal text.
+    ``again_in_seconds`` asks for the duty again after that time, even if nothing changes: an integer, or decimal text.
     """
 
     acts: list[_Act]
@@ -237,7 +237,7 @@ class PerformAnswer(Answer):
 
 
 class Cost(Message):
-    """What giving an answer or an excuse took; the entry that says it carries it."""
+    """What an answer or an excuse cost; the entry that says it carries the cost."""
 
     tokens_in: Count = 0
     tokens_out: Count = 0
@@ -301,26 +301,26 @@ _LINES: dict[str, Any] = {act: Line[answer] for act, answer in ANSWERS.items()} 
 
 
 class BadLine(ValueError):
-    """A line that is no reply to the question asked: not strict JSON, no object, or another id."""
+    """A line that is not a reply to the question: not strict JSON, not an object, or with another id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply as an agent gives it: what its method returns (None may be an answer), or an excuse."""
+    """A reply in the form in which an agent gives it: what its method returns (None may be an answer), or an excuse."""
 
     given: Any = None
     excuse: str | None = None
     cost: Cost | None = None
 
     def answer(self) -> Any:
-        """Return what was given, with its cost where it has one."""
+        """Return the answer, with its cost if it has one."""
         return self.given if self.cost is None else Costed(self.given, **self.cost.model_dump())
 
 
 def duty_json(duty: Duty, number: int) -> str:
     """Return *duty* as one line of ASCII JSON without its end, with *number* as its ``id``; the briefing comes last.
 
-    Absent values are ``null``: in the table of an improvement, that is a rejection.
+    Absent values are ``null``; in the table of an improvement, ``null`` is a rejection.
     """
     plain = {"id": number, **duty.model_dump(mode="json", by_alias=True)}
     plain["briefing"] = plain.pop("briefing")
@@ -330,7 +330,8 @@ def duty_json(duty: Duty, number: int) -> str:
 def parse_answer(act: str, raw: bytes | str, number: int) -> Reply:
     """Return the reply in the line *raw* to the duty *act* with the id *number*.
 
-    Raises `BadLine` for what is no reply to that duty, `BadAnswer` for one whose content is not of the act's form.
+    Raises `BadLine` for a line that is not a reply to that duty, and `BadAnswer` if its content does not fit the act's
+    form.
     """
     plain = _strict(raw)
     if not isinstance(plain, dict):
@@ -374,7 +375,7 @@ def _brief(said: bytes | str, longest: int = 80) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """Return one JSON Schema of both directions: a line is a duty (to the command) or a reply (from it).
+    """Return one JSON Schema for both directions: a line is a duty (to the command) or a reply (from it).
 
     ``$defs`` has one form of each for every act: ``ScoreDuty`` and ``ScoreReply``, and so on.
     """
@@ -421,7 +422,7 @@ def schema() -> dict[str, Any]:
 
 
 def _closed(form: Any) -> Any:
-    """Return *form* with what its key patterns do not name refused, as it is here."""
+    """Return *form*, changed to refuse keys that its patterns do not name, as the models do."""
     if isinstance(form, list):
         return [_closed(item) for item in form]
     if not isinstance(form, dict):

@@ -1,1 +1,1 @@
-"""A mind that is a person at a screen: what is shown, how entries are taken, and acting on promises."""
+"""A mind that is a person at a terminal: what is shown, how input is read, and acting on promises."""

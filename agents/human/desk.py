@@ -1,6 +1,6 @@
-"""A person acting on promises: reports are put before the person, all else is listed once and done when asked for.
+"""A person acting on promises: reports are shown to the person; other acts are listed once and done on request.
 
-The peer comes by with the standing duty and takes along what was decided; it never waits for the person.
+The peer comes with the standing duty and takes away what was decided. It never waits for the person.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ from protocols.messages.commitments import (
 )
 
 LISTEN_S = 0.25
-"""How long the desk listens before it looks at its duty again."""
+"""How long the desk listens for input before it checks its duty again."""
 OFFERED = ("cancel", "release", "waive", "accept")
-"""The acts on a commitment that a person can type: those that need no more than a reason."""
+"""The acts on a commitment that a person can type: those that need only a reason."""
 OVER = ("satisfied", "expired", "violated", "terminated", "none")
 
 
 class _Gone(Exception):
-    """The report does not await an answer any more."""
+    """The report no longer awaits an answer."""
 
 
 class Desk:
-    """What one person does about the promises of one room, beside the questions of its steps."""
+    """What one person does about the promises of one room, apart from the questions of its steps."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -45,7 +45,7 @@ class Desk:
 
     @contextmanager
     def closed(self) -> Iterator[None]:
-        """Keep the desk from listening: lines are for a question of a step meanwhile."""
+        """Stop the desk from listening while a step's question takes the input."""
         self._closed += 1
         try:
             yield
@@ -53,7 +53,7 @@ class Desk:
             self._closed -= 1
 
     def turn_to(self, duty: PerformDuty) -> list[Message]:
-        """Look at *duty* from now on, and return what was decided since the last time."""
+        """Use *duty* from this point on, and return what was decided since the last call."""
         self._duty = duty
         if self._task is None or self._task.done() or self._task.get_loop() is not asyncio.get_running_loop():
             self._task = asyncio.create_task(self._sit())
@@ -111,7 +111,7 @@ class Desk:
         return [report for report in duty.awaiting if report.id not in self._answered]
 
     def _mine(self, duty: PerformDuty) -> list[str]:
-        """Return the promises that go on and concern this member, as far as their terms are known to it."""
+        """Return the open promises that concern this member, as far as the member knows their terms."""
         brief = duty.briefing
         if brief is None:
             return []
@@ -122,7 +122,7 @@ class Desk:
         ]
 
     async def _ask(self, screen: Screen, report: ReportAsked) -> None:
-        """Put *report* before the person; what is decided is `_ready` once it is confirmed."""
+        """Show *report* to the person; a confirmed decision goes to `_ready`."""
         assert self._duty is not None
         await screen.say()
         await screen.say("A report in {} awaits your answer", _room(self._duty), strong=True)
@@ -154,7 +154,7 @@ class Desk:
                 return
 
     async def _line(self, screen: Screen, report: ReportAsked, prompt: str) -> str | None:
-        """Return what the person answers, or raise `_Gone`: others may have settled it meanwhile."""
+        """Return the person's answer, or raise `_Gone`: others may have settled the report in the meantime."""
         while True:
             try:
                 return await screen.line(prompt, wait_s=LISTEN_S)
@@ -180,7 +180,7 @@ class Desk:
 
 
 def _act(text: str, duty: PerformDuty) -> tuple[Message, str, list[object]]:
-    """Return what *text* asks for, and how that is said to the person."""
+    """Return the act that *text* asks for, and how to describe it to the person."""
     verb, _, rest = text.strip().partition(" ")
     rest = rest.strip()
     reader: dict[str, Callable[[str, str, PerformDuty], tuple[Message, str, list[object]]]] = {
@@ -196,7 +196,7 @@ def _act(text: str, duty: PerformDuty) -> tuple[Message, str, list[object]]:
 
 
 def _report(verb: str, rest: str, duty: PerformDuty) -> tuple[Message, str, list[object]]:
-    # The longest first: of two events one may be the beginning of the other.
+    # The longest event first: one event's name may be the beginning of another's.
     for event in sorted(duty.reportable, key=len, reverse=True):
         if rest == event or rest.startswith(event + " "):
             attributes: dict[str, str] = {}

@@ -1,10 +1,11 @@
-"""Asking a person: one question after another on one screen, what was entered kept, the whole confirmed.
+"""Asking a person: one question after another on one screen, with input kept and the whole confirmed at the end.
 
-A form is a function that asks its questions in order. What is answered stays in its `Draft`; asking the same again
-returns it. So a form that was left is taken up where it was, and one line of it is changed by forgetting that line.
+A form is a function that asks its questions in order. Answers stay in its `Draft`; asking the same question again
+returns the kept answer. So a form that was put aside is resumed where it was, and to change one line means to forget
+that line.
 
-Words of other members reach a screen only as the *theirs* of `Screen.say`, never inside its text: the screen shows them
-escaped.
+Other members' words reach a screen only as the *theirs* of `Screen.say`, never inside its text: the screen escapes
+them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,7 +23,7 @@ YES, NO = ("yes", "y"), ("no", "n")
 
 
 class Screen(Protocol):
-    """A terminal while it is one question's turn. In its texts ``{}`` stands for each of *theirs*, shown escaped."""
+    """A terminal during one question's turn. In its texts, ``{}`` stands for each of *theirs*, shown escaped."""
 
     async def say(self, text: str = "", *theirs: object, strong: bool = False) -> None:
         """Show one line."""
@@ -30,35 +31,35 @@ class Screen(Protocol):
     async def line(self, prompt: str, *theirs: object, wait_s: float | None = None) -> str | None:
         """Return the next line typed, without its end; None at the end of input (Ctrl-D).
 
-        Raises ``TimeoutError`` if there is none within *wait_s* seconds.
+        Raises ``TimeoutError`` after *wait_s* seconds without one.
         """
 
 
 class Terminal(Protocol):
-    """Where the person sits. One question has the screen at a time, whichever room or process it is of."""
+    """Where the person sits. Only one question has the screen at a time, across rooms and processes."""
 
     def turn(self) -> AbstractAsyncContextManager[Screen]:
-        """Wait for the screen and hold it; what is half typed when the holder is cancelled is thrown away."""
+        """Wait for the screen and hold it; if the holder is cancelled, half-typed input is discarded."""
 
     async def heard(self, wait_s: float | None = None) -> str | None:
         """Return the next line typed while no question has the screen; None for Ctrl-D.
 
-        Raises ``TimeoutError`` if there is none within *wait_s* seconds.
+        Raises ``TimeoutError`` after *wait_s* seconds without one.
         """
 
     def tell(self, text: str, *theirs: object) -> None:
-        """Show one line whoever has the screen; never waits."""
+        """Show one line, whoever has the screen; never waits."""
 
     def too_late(self, text: str, *theirs: object) -> None:
-        """As `tell`, of a question that was taken away; says nothing while the process itself is ending."""
+        """Show one line about a question that was taken away; says nothing while the process itself is ending."""
 
 
 class Wrong(ValueError):
-    """An entry that cannot be taken; the text says, in one line, what is valid."""
+    """An entry that cannot be used; the text says, in one line, what is valid."""
 
 
 class Left(Exception):
-    """The person has left the question for later."""
+    """The person has put the question aside."""
 
 
 class _Again(Exception):
@@ -74,13 +75,13 @@ class _Entry:
 
 @dataclass(slots=True)
 class Draft:
-    """What was entered so far, by the question's key."""
+    """The input so far, by the question's key."""
 
     entries: dict[str, _Entry] = field(default_factory=dict)
 
 
 class Form:
-    """One person's answering of one duty on *screen*; *left_s* tells how many seconds there still are."""
+    """One person answering one duty on *screen*; *left_s* returns the seconds that are left."""
 
     def __init__(self, screen: Screen, draft: Draft, left_s: Callable[[], float | None]) -> None:
         self._screen = screen
@@ -89,9 +90,9 @@ class Form:
         self._used: list[str] = []
 
     async def ask(self, key: str, parse: Callable[[str], Value], hint: str, label: str, *theirs: object) -> Value:
-        """Return what the person answers to the question *key*, as *parse* reads it; asked only if not answered yet.
+        """Return the person's answer to the question *key*, as *parse* reads it; a kept answer is not asked for again.
 
-        *hint* says what may be entered. Neither it nor *label* holds words of others.
+        *hint* says what may be entered. Neither it nor *label* may contain other members' words.
         """
         entry = self._draft.entries.get(key)
         if entry is None:
@@ -111,7 +112,7 @@ class Form:
                 await self._screen.say("  not taken: {}", wrong)
 
     async def entry(self, prompt: str, *theirs: object) -> str:
-        """Return one line, stripped; the words that leave a question have their effect at any of them."""
+        """Return one line, stripped; the words that leave a question work at every prompt."""
         while True:
             line = await self._screen.line(prompt, *theirs)
             if line is None or line.strip().lower() == LATER:
@@ -131,7 +132,7 @@ class Form:
                 raise NoAnswer(because)
 
     def _time(self) -> str:
-        """Return the time left as it stands in a prompt, nothing where there is no deadline."""
+        """Return the time left in the form that a prompt shows, or nothing without a deadline."""
         left_s = self._left_s()
         return "" if left_s is None else f" ({in_words(left_s)} left)"
 
@@ -164,7 +165,7 @@ class Form:
         for number, key in enumerate(self._used, start=1):
             entry = self._draft.entries[key]
             label, theirs = entry.label
-            # What was chosen by its number or by Enter is shown as what it stands for.
+            # A value chosen by number or by Enter is shown as the value that it stands for.
             shown = str(entry.value) if isinstance(entry.value, str | int) and entry.value != "" else entry.text
             await self._screen.say(f"  {number:2d}  {label}{_colon(label)} {{}}", *theirs, shown or "–")
         if problem is not None:
@@ -172,7 +173,7 @@ class Form:
         return await self._confirmed(answer)
 
     async def _confirmed(self, answer: tuple[Answer] | None) -> tuple[Answer] | None:
-        """Return *answer* if the person wants it sent, None once a line of it is to be entered anew."""
+        """Return *answer* if the person wants to send it, or None once a line of it is to be entered again."""
         count = len(self._used)
         lines = f"{'1' if count == 1 else f'1–{count}'} to change that line"
         choices = " · ".join([*(["yes to send"] if answer is not None else []), lines, f"{EXCUSE} REASON", LATER])
@@ -193,14 +194,14 @@ def _colon(label: str) -> str:
 
 
 async def come_back(terminal: Terminal, text: str, *theirs: object) -> None:
-    """Say that a question was left, and return when the person presses Enter."""
+    """Say that a question was put aside, and return when the person presses Enter."""
     terminal.tell(text, *theirs)
     while await terminal.heard() is None:
         pass
 
 
 def in_words(seconds: float) -> str:
-    """Return a time left as people read it."""
+    """Return a time left in words."""
     whole = max(0, int(seconds))
     if whole < 120:
         return f"{whole} s"
@@ -209,19 +210,19 @@ def in_words(seconds: float) -> str:
 
 
 def words(text: str) -> str:
-    """Read words that must be there."""
+    """Read a text that must not be empty."""
     if not text:
         raise Wrong("some words are needed")
     return text
 
 
 def anything(text: str) -> str:
-    """Read words that may be left out."""
+    """Read a text that may be empty."""
     return text
 
 
 def number(low: int, high: int) -> Callable[[str], int]:
-    """Return what reads a whole number from *low* to *high*."""
+    """Return a parser for a whole number from *low* to *high*."""
 
     def parse(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high):
@@ -232,7 +233,7 @@ def number(low: int, high: int) -> Callable[[str], int]:
 
 
 def one_of(*valid: str, default: str | None = None) -> Callable[[str], str]:
-    """Return what reads one of *valid*, of which the beginning is enough; an empty entry is *default*."""
+    """Return a parser for one of *valid*, by its first letters; an empty entry is *default*."""
 
     def parse(text: str) -> str:
         if not text and default is not None:

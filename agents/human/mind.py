@@ -1,8 +1,8 @@
-"""A member whose mind is a person: asked at a terminal, with all that is needed to judge.
+"""A member whose mind is a person, asked at a terminal with everything needed to decide.
 
-Nothing is sent that the person has not seen whole and confirmed. A question can be left and is asked again when the
-person comes back, as long as its step is open; what was entered is kept for as long. What is shown is in
-`agents.human.sheet`, how entries are taken in `agents.human.forms`, acting on promises in `agents.human.desk`.
+Nothing is sent that the person has not seen as a whole and confirmed. A question can be put aside; it is asked again
+when the person returns while its step is open, and the input is kept until then. `agents.human.sheet` shows what is to
+be judged, `agents.human.forms` reads input, and `agents.human.desk` acts on promises.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ from protocols.messages.concord import Issue, Option, Value
 Answer = TypeVar("Answer")
 
 LOOK_AGAIN: Duration = SECOND // 2
-"""How soon what the person wants to do about promises is looked for again."""
+"""How soon to look again for what the person wants to do about promises."""
 LONGEST_TITLE = 200
 
 _NUMBER = DECIMAL_PATTERN.strip("^$")
@@ -73,7 +73,7 @@ _LIST = re.compile(r"(?P<name>.+?)\s+in\s+(?P<values>\S.*)")
 
 
 class Human(Agent):
-    """A person at *terminal*; None is for looking at a file only, and answers nothing."""
+    """A person at *terminal*; with None, only for checking a file, it answers nothing."""
 
     kind = "human"
     free = True
@@ -84,7 +84,7 @@ class Human(Agent):
         self._desk = None if terminal is None else Desk(terminal)
 
     async def join(self, duty: JoinDuty) -> None:  # type: ignore[override]
-        """Ask before an opening is signed that has this member promise something; any other is joined."""
+        """Ask the person if the opening makes this member promise something; join any other room without asking."""
         brief = duty.briefing
         if brief is not None and any(terms.debtor == duty.member for terms in brief.promises):
             because = await self._answered(duty, _no_with_reason("Do you join, and promise this?"))
@@ -92,7 +92,7 @@ class Human(Agent):
                 raise NoAnswer(because)
 
     async def interpret(self, duty: InterpretDuty) -> dict[str, Interpretation]:
-        """Ask what each term means; a term left empty is not said."""
+        """Ask what each term means; a term left empty gets no interpretation."""
 
         async def fill(form: Form) -> dict[str, Interpretation]:
             said = {term: await _interpretation(form, place, term) for place, term in enumerate(duty.terms)}
@@ -101,7 +101,10 @@ class Human(Agent):
         return await self._answered(duty, fill)
 
     async def read(self, duty: ReadDuty) -> Readings:
-        """Ask for a verdict on each case and a judgement of each meaning; Enter takes what one's own bounds say."""
+        """Ask for a verdict on each case and a judgement of each meaning.
+
+        Enter takes what the member's own bounds say.
+        """
 
         async def fill(form: Form) -> Readings:
             verdicts: list[Any] = []
@@ -128,7 +131,7 @@ class Human(Agent):
         return await self._answered(duty, fill)
 
     async def settle(self, duty: SettleDuty) -> dict[str, Settlement]:
-        """Ask for each term whether to keep one's own meaning, adopt another, or rule where one has authority."""
+        """Ask for each term whether to keep one's own meaning, adopt another, or rule with authority."""
 
         async def fill(form: Form) -> dict[str, Settlement]:
             return {term: await _settlement(form, duty, place, term) for place, term in enumerate(duty.terms)}
@@ -136,7 +139,7 @@ class Human(Agent):
         return await self._answered(duty, fill)
 
     async def quote(self, duty: QuoteDuty) -> dict[str, list[Value]]:
-        """Ask which values one allows, the standard first; Enter: all of them."""
+        """Ask which values to allow, the standard first; Enter allows all of them."""
 
         async def fill(form: Form) -> dict[str, list[Value]]:
             return {
@@ -202,7 +205,7 @@ class Human(Agent):
         return Ratified(because is None, because)
 
     async def perform(self, duty: PerformDuty, watch: Watch) -> Performed:
-        """Say what the person has decided about promises since it was asked last; asks without waiting."""
+        """Return what the person has decided about promises since the last call, without waiting."""
         if self._desk is None:
             return Performed()
         return Performed(self._desk.turn_to(duty), LOOK_AGAIN)
@@ -210,7 +213,7 @@ class Human(Agent):
     # -- asking ---------------------------------------------------------------------------------------------------
 
     async def _answered(self, duty: Duty, fill: Callable[[Form], Awaitable[Answer]]) -> Answer:
-        """Return what the person answers to *duty*, once confirmed; over all times that the question is left."""
+        """Return the person's confirmed answer to *duty*, however often the question is put aside."""
         terminal, desk = self._terminal, self._desk
         if terminal is None or desk is None:
             raise NoAnswer("there is no terminal to ask at")
@@ -243,14 +246,14 @@ class Human(Agent):
             raise
 
     def _draft(self, duty: Duty) -> Draft:
-        """Return what was entered for *duty* before; what belongs to other steps would be late by now."""
+        """Return the kept input for *duty*; input for other steps is dropped, because it would be late."""
         key = duty.step or duty.act
         self._drafts = {key: self._drafts.get(key, Draft())}
         return self._drafts[key]
 
 
 def _no_with_reason(label: str) -> Callable[[Form], Awaitable[str | None]]:
-    """Return a form that yields None for a yes and the reason for a no."""
+    """Return a form that gives None for a yes, and the reason for a no."""
 
     def parse(text: str) -> str | None:
         word, _, because = text.partition(" ")
@@ -352,7 +355,7 @@ async def _settlement(form: Form, duty: SettleDuty, place: int, term: str) -> Se
 
 
 def _value(text: str, issue: Issue) -> Value:
-    """Read one value: by its text, or by its place where that cannot be meant as a value."""
+    """Read one value: by its text, or by its place if the entry cannot be meant as a value."""
     for value in issue.values:
         if str(value).casefold() == text.casefold():
             return value

@@ -1,6 +1,6 @@
-"""What a person is shown to judge by: the room as its log stands, and what one duty asks.
+"""What a person sees in order to decide: the room as its log stands, and what one duty asks.
 
-Everything here is read off the duty. What members wrote goes to the screen as data, apart from our own words.
+Everything here comes from the duty. Members' words go to the screen as data, apart from our own words.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ ASKED = {
 
 
 async def show(screen: Screen, duty: Duty, left_s: float | None) -> None:
-    """Show all that is needed to answer *duty*."""
+    """Show everything that is needed to answer *duty*."""
     brief = duty.briefing
     await screen.say()
     await screen.say("── {} ──", "a room" if brief is None else brief.room, strong=True)
@@ -108,14 +108,14 @@ def meaning_form(said: Interpretation) -> str:
 
 
 def meaning(said: Interpretation) -> list[str]:
-    """Return the parts of one meaning."""
+    """Return one meaning, in parts."""
     bounds = [", ".join(f"{name} {bound(each)}" for name, each in said.bounds.items())] if said.bounds else []
     cases = [part for case in said.cases for part in (case.text, "yes" if case.applies else "no")]
     return [said.meaning, *bounds, *cases]
 
 
 def bound(each: Bound) -> str:
-    """Return one bound in short."""
+    """Return one bound in a short form."""
     if each.values is not None:
         return "in " + ", ".join(each.values)
     low = "" if each.min is None else f">= {each.min}"
@@ -142,7 +142,7 @@ def values(of: list[Value]) -> str:
 
 
 def all_numbers(of: Iterable[Value]) -> bool:
-    """Tell whether all values are numbers, which are entered as they are and not by their place."""
+    """Tell whether all values are numbers; numbers are entered as they are, not by their place."""
     return all(str(value).lstrip("-").replace(".", "", 1).isdigit() for value in of)
 
 
@@ -172,7 +172,7 @@ async def option(screen: Screen, said: Option, number: str, proposers: Iterable[
 
 
 async def revealed(screen: Screen, known: OptionKnown) -> None:
-    """Show what is revealed of the scores of one option, with reasons."""
+    """Show the revealed scores of one option, with reasons."""
     for member, score in known.scores.items():
         because = [known.reasons[member]] if member in known.reasons else []
         shown = "rejects it" if score is None else str(score)

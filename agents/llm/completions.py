@@ -1,10 +1,10 @@
-"""One request to a language model, by pydantic-ai: the only place that knows it.
+"""One request to a language model through pydantic-ai; no other module knows the library.
 
-A request goes out once: retrying is the mind's, which counts what is sent. What comes of it is a `Reply` or a `Failed`,
-and which failures are worth another try is told by status and by the library's categories, never by words. No words of
-a server's error reach anybody: some of them quote the key.
+A request goes out once: the mind retries, and counts what is sent. The result is a `Reply` or a `Failed`. Status and
+the library's categories decide which failures are worth another try, never the text of an error. No text of a server's
+error is passed on, because some servers quote the key.
 
-pydantic-ai is imported when a `Completions` is made, so that only who seats a model needs it.
+pydantic-ai is imported when a `Completions` is made, so that only those who use a model need it.
 """
 
 import re
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 ANSWER, EXCUSE = "answer", "excuse"
 """The two tools that a model may call: exactly one of them, once."""
 REACH_S = 3.0
-"""How long a server may take to accept a connection when it is looked for before the room opens."""
+"""How long a server may take to accept a connection when it is checked before the room opens."""
 NO_KEY = "no-key"
-"""What is sent where a server needs no key. The client would otherwise send the key for another provider."""
+"""The key that is sent to a server that needs none. Otherwise the client would send the key of another provider."""
 CUT_OFF = "it was cut off at the limit on its length"
 
 _EXCUSE_SCHEMA: dict[str, Any] = {
@@ -43,7 +43,7 @@ _reached: set[str] = set()
 
 
 class CannotAsk(Exception):
-    """No model can be asked as the file says: the field that is wrong, and why."""
+    """No model can be asked in the way that the file says: the wrong field, and why."""
 
     def __init__(self, place: str, why: str) -> None:
         super().__init__(f"{place}: {why}")
@@ -51,9 +51,9 @@ class CannotAsk(Exception):
 
 
 class Failed(Exception):
-    """A request came to nothing; the text says why, and holds nothing that a server said but codes.
+    """A request failed; the text says why, and quotes only codes of the server.
 
-    ``again``: another try may help. ``sent``: the request has left. ``wait_s``: how long the server asks to wait.
+    ``again``: another try may help. ``sent``: the request was sent. ``wait_s``: how long the server asks to wait.
     """
 
     def __init__(self, why: str, *, again: bool, sent: bool = True, wait_s: float | None = None) -> None:
@@ -63,7 +63,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model said to one request: its calls of our tools as (name, arguments), or text, or a refusal."""
+    """A model's reply to one request: calls of our tools as (name, arguments), or text, or a refusal."""
 
     tokens_in: int
     tokens_out: int
@@ -71,12 +71,12 @@ class Reply:
     text: str = ""
     cut: bool = False
     refusal: str | None = None
-    """Why the model, or a filter before or behind it, would not answer."""
+    """Why the model, or a filter before or after it, refused to answer."""
     broken: bool = False
-    """Whether the server says that it has failed within an answer."""
+    """Whether the server reported a failure within an answer."""
 
     def said(self, output: Literal["tool", "json"]) -> tuple[str, dict[str, Any]]:
-        """Return the tool called and its arguments; raise `NotRead` if it is not exactly one, or no strict JSON."""
+        """Return the called tool and its arguments; raise `NotRead` unless it is exactly one call with strict JSON."""
         if self.cut:
             raise NotRead(CUT_OFF)
         if output == "json":
@@ -91,21 +91,21 @@ class Reply:
         return name, read_object(arguments) if isinstance(arguments, str) else as_object(dict(arguments))
 
     def quoted(self) -> str:
-        """Return the answer as text, to be shown to its model again."""
+        """Return the answer as text, to show it to its model again."""
         return "\n".join(str(arguments) for _, arguments in self.calls) or self.text
 
 
 def _unwrapped(text: str) -> str:
-    """Return what stands in a block of code, if *text* is one and nothing else."""
+    """Return the content of a code block if *text* is exactly one, otherwise *text*."""
     block = re.fullmatch(r"\s*```(?:json)?\s*\n(.*)\n\s*```\s*", text, re.DOTALL)
     return block[1] if block else text
 
 
 class Completions:
-    """A language model that can be asked: *model* as pydantic-ai names it, or by its bare name at *base_url*.
+    """A language model to ask: *model* is its name for pydantic-ai, or its bare name at *base_url*.
 
-    Without a *key* a provider takes its own from the environment, and the server at *base_url* gets none. Raises
-    `CannotAsk` if the library or a key is missing, or there is no such provider.
+    Without a *key*, a provider takes its own from the environment, and the server at *base_url* gets none. Raises
+    `CannotAsk` if the library or a key is missing, or if the provider is unknown.
     """
 
     def __init__(self, model: str, base_url: str | None, key: str | None, output: Literal["tool", "json"]) -> None:
@@ -182,7 +182,7 @@ class Completions:
             return Failed("the model's server refused the request", again=again, wait_s=error.retry_after)
         if isinstance(error, e.UserError):
             return Failed("the request cannot be made for this model", again=False, sent=False)
-        # What a server sends instead of a completion fails in as many ways as there are.
+        # A server can send something other than a completion in many ways; any exception here means that.
         return Failed("what the model's server sent is no answer of a model", again=True)
 
 
@@ -205,7 +205,7 @@ def _reply(response: "ModelResponse") -> Reply:
 
 
 def _at(model: str, base_url: str, key: str | None) -> "Model":
-    """Return the model of that name at an OpenAI-compatible server, by what most of those understand."""
+    """Return the model with that name at an OpenAI-compatible server, using what most such servers understand."""
     try:
         from pydantic_ai.models.openai import OpenAIChatModel
         from pydantic_ai.profiles.openai import OpenAIModelProfile
@@ -235,7 +235,7 @@ def _of_provider(model: str, key: str | None) -> "Model":
     except ImportError:
         why = f"the provider {provider} needs a package of its own: pip install 'pydantic-ai-slim[{provider}]'"
         raise CannotAsk("model", why) from None
-    except UserError as error:  # It names the variable that is missing in its first sentence.
+    except UserError as error:  # Its first sentence names the missing variable.
         raise CannotAsk("model", str(error).split(". ")[0].splitlines()[0].rstrip(".")) from None
     except TypeError:
         raise CannotAsk("api_key_env", f"the provider {provider} takes no key; leave this out") from None
@@ -244,9 +244,10 @@ def _of_provider(model: str, key: str | None) -> "Model":
 
 
 def look_for(base_url: str) -> None:
-    """Raise `CannotAsk` if nothing accepts a connection at *base_url*; who was there once is not looked for again.
+    """Raise `CannotAsk` if nothing accepts a connection at *base_url*.
 
-    A server behind a proxy is not looked for: whether the proxy reaches it shows only by asking.
+    A server that was reached once is not checked again.
+    A server behind a proxy is not checked, because only a request shows whether the proxy reaches it.
     """
     parts = urlsplit(base_url)
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)

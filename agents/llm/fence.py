@@ -1,11 +1,11 @@
 """What passes between a mind and a language model: data that cannot be taken for instructions, and strict answers.
 
-Everything that other members wrote reaches a model as JSON between two lines that hold a marker. The marker is drawn
-anew for every request and does not occur in the data, so no text can close the fence that it stands in. In the data
-nothing is left that is not shown (control characters, characters that turn the direction of writing, or join or hide
-others), and no ``<``, with which the special tokens of many models begin: all of that is written as JSON escapes.
+Everything that other members wrote reaches a model as JSON between two lines that contain a marker. The marker is drawn
+anew for every request and does not occur in the data, so no text can close its fence. The data contains no invisible
+characters (control characters, and characters that change the direction of writing, or join or hide others) and no
+``<``, with which the special tokens of many models begin: all of these are written as JSON escapes.
 
-What comes back is read strictly: no floats, no key twice in one object, nothing around the object.
+Answers are read strictly: no floats, no duplicate keys, nothing around the object.
 """
 
 import json
@@ -15,15 +15,15 @@ from typing import Any, NoReturn
 from protocols.core.canonical import canonical
 
 LONGEST_QUOTE = 2_000
-"""Characters of an unusable answer that are sent back with what was wrong with it."""
+"""Characters of an unusable answer that are sent back together with what was wrong with it."""
 
 
 class NotRead(ValueError):
-    """The model's answer is no JSON object of ours; the text says why, for the model."""
+    """The model's answer is not a JSON object of ours; the text says why, for the model."""
 
 
 def fenced(data: Any) -> str:
-    """Return *data* as JSON between two lines with a marker that it does not hold."""
+    """Return *data* as JSON between two lines with a marker that does not occur in it."""
     text = _shown(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
     marker = secrets.token_hex(16)
     while marker in text:
@@ -41,7 +41,7 @@ def _escaped(character: str) -> str:
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Return the JSON object that *text* is; raise `NotRead` for anything else, or for a number that is no integer."""
+    """Return the JSON object in *text*; raise `NotRead` for anything else, and for numbers that are not integers."""
     try:
         plain = json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
@@ -50,7 +50,7 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def as_object(plain: Any) -> dict[str, Any]:
-    """Return *plain*, which was decoded elsewhere, if `read_object` could have returned it; raise `NotRead`."""
+    """Return *plain*, decoded elsewhere, if `read_object` could have returned it; otherwise raise `NotRead`."""
     if not isinstance(plain, dict):
         raise NotRead(f"a JSON object is expected, not {json.dumps(plain)[:40]}")
     try:

@@ -1,8 +1,9 @@
 """The answers as a language model gives them, and their exact conversion into those of `agents.agent`.
 
 A model refers to things by short handles (``o1``, ``m2``) instead of ids and names, and lists instead of maps keep the
-schemas within what servers can enforce. No schema holds a word of any member. Conversion never guesses: what is
-missing, stands twice, or is no listed value is a `Problem` that names the place, for the model to mend.
+schemas within what servers can enforce. No schema contains a word of any member. Conversion never guesses: anything
+that is missing, duplicated, or not a listed value is a `Problem` that names the place, so that the model can correct
+it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -122,7 +123,7 @@ class ReadForm(Message):
     meanings: list[MeaningJudged]
 
     def given(self, cases: Handles[int], meanings: Handles[int], known: Mapping[int, Verdict]) -> Readings:
-        """Return the readings by place; *known* are the verdicts that were not asked for."""
+        """Return the readings in order; *known* are the verdicts that were not asked for."""
         verdicts = dict(known)
         verdicts |= {cases[handle]: said.verdict for handle, said in cases.each(self.cases, "case").items()}
         judged = {meanings[h]: said.judgement for h, said in meanings.each(self.meanings, "meaning").items()}
@@ -199,7 +200,7 @@ class QuoteForm(Message):
 
 
 def listed(issue: Issue, value: int | str, handle: str) -> Value:
-    """Return the value of *issue* with the text of *value*: values are the same if their texts are."""
+    """Return the value of *issue* with the text of *value*: values with the same text are the same value."""
     for known in issue.values:
         if str(known) == str(value):
             return known
@@ -268,7 +269,7 @@ class OptionSaid(Message):
 
 
 class Table:
-    """What an option may be made of: issues with the values open to this member, and the options there are."""
+    """What an option may consist of: issues with the values that this member may use, and the existing options."""
 
     def __init__(
         self, issues: Handles[str], values: Mapping[str, Issue], optional: Sequence[str], options: Handles[Option]

@@ -1,4 +1,4 @@
-"""Handles: short names by which a language model refers to things, and what is wrong with an answer that uses them."""
+"""Handles: short names by which a language model refers to things, and the problems of an answer that uses them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
@@ -9,11 +9,11 @@ from protocols.core.message import Message
 from protocols.messages.bodies import first_problem
 
 MOST_PROBLEMS = 6
-"""Problems that a model is told at once."""
+"""How many problems a model is told at once."""
 
 
 class Problem(ValueError):
-    """What is wrong with an answer, in words for the model that gave it."""
+    """What is wrong with an answer, worded for the model that gave it."""
 
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Handles(Generic[T]):
-    """Short names for things of one kind, in their order: a letter, and the number from 1."""
+    """Short names for things of one kind: a letter, and the place from 1."""
 
     def __init__(self, letter: str, items: Iterable[T]) -> None:
         self.of: dict[str, T] = {f"{letter}{number}": item for number, item in enumerate(items, 1)}
@@ -36,7 +36,7 @@ class Handles(Generic[T]):
         return next(handle for handle, held in self.of.items() if held == item)
 
     def each(self, said: Sequence[M], field: str, wanted: Iterable[str] | None = None) -> dict[str, M]:
-        """Return *said* by the handle in its *field*; raise `Problem` unless each of *wanted* is there exactly once."""
+        """Return *said* by the handle in its *field*; raise `Problem` unless each of *wanted* occurs exactly once."""
         expected = list(self.of if wanted is None else wanted)
         found: dict[str, M] = {}
         problems = []
@@ -55,7 +55,7 @@ class Handles(Generic[T]):
 
 
 def problems_of(error: ValidationError) -> str:
-    """Return what is wrong by a model, the first few places of it."""
+    """Return what a validation found wrong, for the first few places."""
     found = []
     for problem in error.errors(include_url=False, include_context=False, include_input=False)[:MOST_PROBLEMS]:
         place = ".".join(str(part) for part in problem["loc"])
@@ -65,7 +65,7 @@ def problems_of(error: ValidationError) -> str:
 
 
 def checked(model: type[M], place: str, **fields: Any) -> M:
-    """Return *model* of those *fields* that are given; raise `Problem` at *place*."""
+    """Return *model* made of the given *fields*; raise `Problem` at *place*."""
     try:
         return model.model_validate({name: value for name, value in fields.items() if value is not None})
     except ValidationError as error:

@@ -1,13 +1,13 @@
-"""A mind that is a language model (``agent: llm``), of any provider that pydantic-ai knows or any compatible server.
+"""A mind that is a language model (``agent: llm``), from any provider that pydantic-ai knows, or any compatible server.
 
-One question a duty, with nothing remembered from the duty before: the briefing holds what the room has said. The
-answer is typed (`agents.llm.forms`); one that is not of its form goes back to the model with what was wrong, a bounded
-number of times. What other members wrote reaches the model as fenced data only (`agents.llm.fence`).
+It asks one question for each duty and remembers nothing between duties: the briefing contains what the room has said.
+The answer is typed (`agents.llm.forms`). An answer that does not fit its form goes back to the model with what was
+wrong, a limited number of times. Other members' words reach the model only as fenced data (`agents.llm.fence`).
 
-What can go wrong is told apart by code, never by words. A model that refuses or excuses itself is excused, at once and
-with its reason. A request that failed for the time being is sent again, after the time that the server asks for or ever
-more slowly, within the time and the calls that the duty leaves. A request that was refused is not sent again. An answer
-and an excuse alike carry what they took: every request that was sent, the tokens that came back, and the seconds.
+Failures are told apart by code, never by text. A model that refuses or excuses itself is excused at once, with its
+reason. A request that failed temporarily is sent again, after the time that the server asks for or at growing
+intervals, within the time and the calls that the duty leaves. A refused request is not sent again. An answer and an
+excuse both carry their cost: every request that was sent, the tokens that came back, and the seconds.
 """
 
 import asyncio
@@ -51,17 +51,17 @@ from protocols.messages.room import Manifest
 _log = logging.getLogger(__name__)
 
 MOST_FAILURES = 5
-"""How often in a row a request may fail for the time being before its duty has no answer."""
+"""How many temporary failures in a row a request may have before its duty has no answer."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
-"""How long after its first failure a request is sent again, at most; doubled with every further one."""
+"""The longest pause after the first failure of a request, and after any; doubled with every further failure."""
 KEPT_BACK = 1.5
-"""What a peer keeps of the time left, this mind keeps so many times: the reason and the cost are then told by it."""
+"""How many times the peer's safety margin this mind leaves unused: it then reports the reason and the cost itself."""
 FEWEST_TOKENS = 200
-"""With fewer tokens left for an answer, no model is asked."""
+"""If fewer tokens are left for an answer, no model is asked."""
 BYTES_A_TOKEN = 3
-"""What a token of a question is taken for beforehand, where a budget of tokens is set."""
+"""Assumed bytes per token of a question, when a budget of tokens is set."""
 FIRST_REST_S, LONGEST_REST_S = 5.0, 60.0
-"""How long promises are left alone after their question failed for the time being, doubled each time."""
+"""How long promises are left alone after their question failed temporarily; doubled each time."""
 LONGEST_REASON = 300
 
 _MODEL_NAME = r"^[!-~]([ -~]*[!-~])?$"
@@ -77,12 +77,12 @@ def _temperature(text: str) -> str:
 
 
 class Llm(Message):
-    """What a file says for a member that is a language model.
+    """What a file says for a member whose mind is a language model.
 
-    ``model`` is ``provider:model`` as pydantic-ai names them, or with ``base_url`` the name it has at that
-    OpenAI-compatible server. ``api_key_env`` names the variable that holds the key, which itself stands in no file;
-    left out, a provider takes its usual one, and the server at ``base_url`` gets none. ``timeout_seconds`` is how long
-    one request may take; ``retries`` how often an answer that cannot be used is sent back.
+    ``model`` is ``provider:model`` as pydantic-ai names them, or, with ``base_url``, its name at that OpenAI-compatible
+    server. ``api_key_env`` names the variable that holds the key; the key itself is in no file. Without it, a provider
+    uses its usual variable, and the server at ``base_url`` gets no key. ``timeout_seconds`` is how long one request may
+    take; ``retries`` is how often an unusable answer is sent back.
     """
 
     model: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=_MODEL_NAME)]
@@ -111,12 +111,12 @@ class Llm(Message):
 
 
 class _Unreached(NoAnswer):
-    """There is no answer for the time being."""
+    """No answer can be had for the moment."""
 
 
 @dataclass(slots=True)
 class _Inquiry:
-    """One duty on its way to an answer: when it must be over, what it took so far, and what went wrong last."""
+    """One duty on its way to an answer: its deadline, its cost so far, and its last problem."""
 
     duty: Duty
     asked: Question
@@ -129,7 +129,10 @@ class _Inquiry:
         return float("inf") if self.ends is None else self.ends - asyncio.get_running_loop().time()
 
     def most_tokens(self, size: int, most: int | None) -> int | None:
-        """Return how many tokens an answer to a question of *size* bytes may have; raise `NoAnswer` if too few."""
+        """Return how many tokens an answer to a question of *size* bytes may have.
+
+        Raise `NoAnswer` if too few are left.
+        """
         left = None if self.duty.left is None else self.duty.left.tokens
         if left is None:
             return most
@@ -145,12 +148,12 @@ class _Inquiry:
             raise NoAnswer(self.why("budget: no calls left"))
 
     def why(self, reason: str) -> str:
-        """Return *reason*, with what went wrong before."""
+        """Return *reason*, preceded by the last problem."""
         return f"{reason}: {self.trouble}" if self.trouble else reason
 
 
 class LlmMind(Agent):
-    """Asks the language model that *config* names. Raises `CannotAsk` if it cannot be asked."""
+    """Asks the language model that *config* names. Raises `CannotAsk` if that is impossible."""
 
     kind = "llm"
 
@@ -167,7 +170,7 @@ class LlmMind(Agent):
         self._rests = 0
 
     def manifest(self) -> Manifest:
-        """Name the model, and digest what it is told but for goals and facts: those could be guessed from a digest."""
+        """Name the model, and digest its instructions without goals and facts, which could be guessed from a digest."""
         told = {"instructions": INSTRUCTIONS, "words": WORDS, "persona": self._config.persona or ""}
         return Manifest(agent=self.kind, model=self._config.model[:80], digest=digest(told))
 
@@ -180,7 +183,7 @@ class LlmMind(Agent):
         return await self._ask(duty, own_readings)  # type: ignore[no-any-return]
 
     async def settle(self, duty: SettleDuty) -> dict[str, Settlement]:
-        """Ask how the terms are settled."""
+        """Ask how to settle the terms."""
         return await self._ask(duty)  # type: ignore[no-any-return]
 
     async def quote(self, duty: QuoteDuty) -> dict[str, list[Value]]:
@@ -196,15 +199,15 @@ class LlmMind(Agent):
         return await self._ask(duty)  # type: ignore[no-any-return]
 
     async def improve(self, duty: ImproveDuty) -> Option | None:
-        """Ask for something better, or a pass."""
+        """Ask for a better option, or a pass."""
         return await self._ask(duty)  # type: ignore[no-any-return]
 
     async def ratify(self, duty: RatifyDuty) -> Ratified:
-        """Ask whether the outcome is signed."""
+        """Ask whether to sign the outcome."""
         return await self._ask(duty)  # type: ignore[no-any-return]
 
     async def perform(self, duty: PerformDuty, watch: Watch) -> Performed:
-        """Ask what is to be said about promises, if there is something to say and it was not asked about before."""
+        """Ask what to say about promises, if there is something new to act on."""
         concerned = concern(duty)
         if concerned is None:
             return Performed()
@@ -250,21 +253,21 @@ class LlmMind(Agent):
             because = inquiry.why(f"no answer to {duty.act} within {limit_s:.1f} s")
             raise _Unreached(because, self._cost(inquiry, started)) from None
         except asyncio.CancelledError:
-            # Nobody waits for this any more; what it took is declared with the next answer.
+            # Nobody waits for this any more; its cost is declared with the next answer.
             took = self._cost(inquiry, started)
             self._carried.add(took)
             raise
         return Costed(given, **self._cost(inquiry, started))
 
     def _cost(self, inquiry: _Inquiry, started: int) -> dict[str, Any]:
-        """Return what *inquiry* took, with what nobody waited for before."""
+        """Return the cost of *inquiry*, including that of abandoned ones."""
         inquiry.used.nanos = monotonic_ns() - started
         total, self._carried = self._carried, Used()
         total.add({**inquiry.used.cost(), "model": self._config.model})
         return total.cost()
 
     async def _answered(self, inquiry: _Inquiry) -> Any:
-        """Return the first answer that can be used; what cannot be is sent back with what was wrong."""
+        """Return the first usable answer; an unusable one is sent back with what was wrong."""
         refused = {} if inquiry.duty.problem is None else {"why": inquiry.duty.problem}
         cut = False
         for _ in range(self._config.retries + 1):
@@ -291,7 +294,7 @@ class LlmMind(Agent):
         raise NoAnswer(because[:LONGEST_REASON])
 
     async def _reply(self, inquiry: _Inquiry, refused: dict[str, str]) -> Reply:
-        """Return what the model says to one request, which is sent again while that may help."""
+        """Return the model's reply to one request, which is repeated while that may help."""
         asked, schema = inquiry.asked, inquiry.asked.schema()
         words = request(asked.act, asked.data, schema, self._config.output, refused)
         size = len(self._instructions.encode()) + len(words.encode())
@@ -334,7 +337,7 @@ class LlmMind(Agent):
 
 
 def _limit_s(duty: Duty) -> float | None:
-    """Return how long *duty* may take: a little less than its peer waits."""
+    """Return how long *duty* may take: slightly less than the peer waits."""
     if duty.left is None or duty.left.seconds is None:
         return None
     left_s = float(duty.left.seconds)
@@ -342,7 +345,7 @@ def _limit_s(duty: Duty) -> float | None:
 
 
 def _wait_s(failures: int, failed: Failed) -> float:
-    """Return how long to wait: what the server asks for, else more with each failure; never all at the same moment."""
+    """Return how long to wait: what the server asks for, otherwise more after each failure, with jitter."""
     pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (failures - 1))
     if failed.wait_s is not None:
         return max(0.0, failed.wait_s) + random.uniform(0, FIRST_PAUSE_S / 2)

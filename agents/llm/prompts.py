@@ -1,7 +1,7 @@
-"""What a language model is told in words of ours: its instructions, and what each act asks.
+"""What a language model is told in our own words: its instructions, and what each act asks.
 
-Nothing here holds a word of another member. The instructions hold what the model's owner wrote for it; what stands
-between the lines of the fence (`agents.llm.fence`) is said to be data, whatever it claims to be.
+Nothing here contains a word of another member. The instructions contain what the model's owner wrote. Whatever is
+between the lines of the fence (`agents.llm.fence`) is declared to be data, whatever it claims to be.
 """
 
 import json
@@ -92,7 +92,7 @@ WORDS = {
 
 
 def instructions(persona: str | None, goals: Sequence[str], facts: Sequence[str], reserve: int | None) -> str:
-    """Return the system prompt: the fixed instructions, and what the owner wrote."""
+    """Return the system prompt: the fixed instructions, and the owner's text."""
     parts = [INSTRUCTIONS]
     if persona:
         parts.append(f"Who you are: {persona}")
@@ -107,9 +107,9 @@ def instructions(persona: str | None, goals: Sequence[str], facts: Sequence[str]
 def request(
     act: str, data: dict[str, Any], schema: dict[str, Any], output: Literal["tool", "json"], refused: dict[str, str]
 ) -> str:
-    """Return the words of one request: what is asked, the fenced data, and how to answer.
+    """Return the text of one request: what is asked, the fenced data, and how to answer.
 
-    *refused* is what was wrong with the answer before, and that answer; empty the first time.
+    *refused* is what was wrong with the previous answer, and that answer; empty the first time.
     """
     words = [WORDS[act]] + ([_AGAIN] if refused else [])
     shown = {**data, "refused": refused} if refused else data

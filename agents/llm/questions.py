@@ -1,7 +1,7 @@
 """A duty as one question to a language model: fixed words, the data to judge, and the form of the answer.
 
-The words are ours and hold nothing of any member; all that others wrote is in the data. The data is what the duty and
-its briefing hold, so a model sees what its step allows and nothing else.
+The words are ours and contain nothing of any member; everything that others wrote is in the data. The data is what the
+duty and its briefing contain, so a model sees what its step allows and nothing else.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -46,16 +46,16 @@ from protocols.messages.commitments import CommitmentTerms
 from protocols.messages.concord import Issue, Option
 
 REJECTED = "rejected"
-"""What stands for a rejection where scores are shown."""
+"""How a rejection is shown among scores."""
 
 
 class Unusable(ValueError):
-    """The answer is of no use as it is; the text says why, for the model."""
+    """The answer cannot be used; the text says why, for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a model is asked for one duty, and how its answer becomes the one that the duty wants."""
+    """What a model is asked for one duty, and how its answer becomes the answer to the duty."""
 
     act: str
     data: dict[str, Any]
@@ -64,7 +64,7 @@ class Question:
 
     @property
     def words(self) -> str:
-        """Return what is asked, in words of ours."""
+        """Return the question in our words."""
         return WORDS[self.act]
 
     def schema(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Question:
         return self.form.model_json_schema(by_alias=True)
 
     def read(self, arguments: Mapping[str, Any]) -> Any:
-        """Return the answer as `agents.agent.Agent` gives it; raise `Unusable`."""
+        """Return the answer in the form that `agents.agent.Agent` gives it; raise `Unusable`."""
         try:
             return self.take(self.form.model_validate(arguments))
         except ValidationError as error:
@@ -90,7 +90,7 @@ def question(duty: Duty) -> Question | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* as JSON without what is absent or empty."""
+    """Return *value* as JSON, without absent or empty parts."""
     if isinstance(value, Message):
         return _plain(value.model_dump(mode="json", by_alias=True))
     if isinstance(value, dict):
@@ -115,7 +115,7 @@ def _issues(handles: Handles[str], issues: Mapping[str, Issue], optional: list[s
 
 
 def _shown(option: Option, handles: Handles[str]) -> dict[str, Any]:
-    """Return *option* with its issues by handle, so that its offer reads as an answer would say it."""
+    """Return *option* with its issues by handle, so that its offer looks like that of an answer."""
     issues = {name: handle for handle, name in handles.of.items()}
     return {
         "title": option.title,
@@ -125,7 +125,7 @@ def _shown(option: Option, handles: Handles[str]) -> dict[str, Any]:
 
 
 class _Room:
-    """The duty's briefing with handles in place of ids; without one, what the duty itself holds."""
+    """The duty's briefing with handles in place of ids; without a briefing, what the duty itself contains."""
 
     def __init__(self, duty: Duty) -> None:
         self._duty, self._briefing = duty, duty.briefing
@@ -142,11 +142,11 @@ class _Room:
         }
 
     def table(self, issues: Mapping[str, Issue], optional: list[str]) -> Table:
-        """Return what an option may be made of."""
+        """Return what an option may consist of."""
         return Table(self.issues, issues, optional, Handles("o", self.options.values()))
 
     def data(self, **asked: Any) -> dict[str, Any]:
-        """Return all that is shown for one question, what is asked about first."""
+        """Return everything that is shown for one question, beginning with what is asked about."""
         data: dict[str, Any] = {"you": self._duty.member, "asked": asked}
         if self._briefing is not None:
             data["room"] = self._told()
@@ -230,7 +230,7 @@ def _read(duty: ReadDuty) -> Question | None:
 
 
 def own_readings(duty: ReadDuty) -> Readings:
-    """Return the readings where there is nothing to ask: one's own verdicts on one's own cases."""
+    """Return the readings if there is nothing to ask: the member's own verdicts on its own cases."""
     return Readings(verdicts=[case.verdict for case in duty.cases if case.verdict is not None], judgements=[])
 
 
@@ -355,10 +355,10 @@ def _claim(report: ReportAsked) -> dict[str, Any]:
 
 
 def concern(duty: PerformDuty) -> dict[str, Any] | None:
-    """Return what *duty* holds that this member may act on now; None if there is nothing.
+    """Return what this member may act on according to *duty*; None if there is nothing.
 
     That is: reports that await its answer, and promises that can still change, of its own or on an event that it may
-    report. What it has said itself is not part of it: that alone is no reason to ask again.
+    report. What the member has said itself is not included: that alone is no reason to ask again.
     """
     promises = [
         {**terms.plain(), "id": name, "state": state}
@@ -376,7 +376,7 @@ def concern(duty: PerformDuty) -> dict[str, Any] | None:
 
 
 def _promises(duty: PerformDuty) -> Iterator[tuple[str, str, CommitmentTerms]]:
-    """Yield the commitments that were made: name, state and terms, as far as the briefing knows those."""
+    """Yield the commitments that were made: name, state and terms, as far as the briefing contains those."""
     if duty.briefing is None:
         return
     agreed = [known.option for known in duty.briefing.options if known.id == duty.briefing.standing]

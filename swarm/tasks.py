@@ -1,8 +1,10 @@
-"""Ending tasks for sure."""
+"""Ending tasks for sure, and an event loop for callers that have none."""
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 AGAIN_S = 1.0
 """How long after a cancellation that had no effect the next one comes: one may get lost in what a task awaits."""
@@ -25,3 +27,15 @@ async def end(tasks: Iterable[asyncio.Future[Any]]) -> None:
     for task in tasks:
         if task.done() and not task.cancelled():
             task.exception()
+
+
+def alone(work: Callable[[], Coroutine[Any, Any, T]], twin: str) -> T:
+    """Run *work* in an event loop of its own; *twin* names what to await where one is running already.
+
+    Raises `RuntimeError` there, before anything has begun.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    raise RuntimeError(f"an event loop is running here already: await swarm.{twin}(…) instead")

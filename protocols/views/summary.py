@@ -1,7 +1,7 @@
 """What a folded room came to. Run and audit share this one function, so that they cannot differ."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -19,24 +19,33 @@ def summary_of(room: Room) -> dict[str, Any]:
 
     It also contains the room's claims with what they rest on, and every member's record of scoring and moving.
     """
-    patterns = patterns_of(room)
-    at_the_end = [*_troubles(room), *evidence_findings(room), *pattern_findings(room, patterns)]
+    patterns, decision = patterns_of(room), decision_of(room.ending, room.concord)
     return {
         "room": room.setting.room,
         "intent": room.setting.opening.intent,
         "rehearsal": None if room.setting.opening.rehearsal is None else room.setting.opening.rehearsal.plain(),
         "outcome": room.ending.outcome if room.ending is not None else "unfinished",
         "reason": room.ending.reason if room.ending is not None else None,
-        "decision": decision_of(room.ending, room.concord),
+        "decision": None if decision is None else decision.plain(),
         "considered": considered_of(room, patterns),
         "divergences": divergences_of(room.accord),
         "untested": untested_of(room.accord),
         "commitments": commitments_of(room),
-        "cost": cost_of(room),
+        "cost": cost_of(room).plain(),
         "claims": evidence_of(room),
         "patterns": {member: pattern.plain() for member, pattern in patterns.items()},
-        "findings": [finding.plain() for finding in [*room.findings, *at_the_end]],
+        "findings": [finding.plain() for finding in findings_of(room)],
     }
+
+
+def findings_of(room: Room) -> list[Finding]:
+    """Return what is to be noted about *room*: what was found as its log was folded, then what the whole shows."""
+    return [
+        *room.findings,
+        *_troubles(room),
+        *evidence_findings(room),
+        *pattern_findings(room, patterns_of(room)),
+    ]
 
 
 def _troubles(room: Room) -> list[Finding]:
@@ -106,32 +115,63 @@ def _table(concord: Concord) -> dict[str, Any]:
     }
 
 
-def cost_of(room: Room) -> dict[str, Any]:
-    """Return what the room cost, as the entries declare it: in total, by member, and by purpose.
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Tokens, model calls and seconds, as entries declare them; ``seconds`` is decimal text."""
 
-    ``agreement`` is the total up to the agreement, otherwise null. ``coordinating`` is the share of tokens, calls and
-    seconds that went into reaching the result, as decimal text; the rest went into acting on promises.
+    tokens_in: int
+    tokens_out: int
+    calls: int
+    seconds: str
+
+    def plain(self) -> dict[str, Any]:
+        """Return the amounts as JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What saying all this took: in all, by member with the models it named, and for what.
+
+    ``agreement`` is the same as ``total`` where the room agreed, else None. ``coordinating`` is the share of tokens,
+    calls and seconds that went into coming to the result, as decimal text; the rest went into acting on promises.
     """
+
+    total: Amounts
+    members: dict[str, Amounts]
+    models: dict[str, tuple[str, ...]]
+    agreement: Amounts | None
+    coordinating: dict[str, str | None]
+
+    def plain(self) -> dict[str, Any]:
+        """Return the cost as JSON."""
+        return {
+            **self.total.plain(),
+            "members": {m: {**each.plain(), "models": list(self.models[m])} for m, each in self.members.items()},
+            "agreement": None if self.agreement is None else self.agreement.plain(),
+            "coordinating": self.coordinating,
+        }
+
+
+def cost_of(room: Room) -> Cost:
+    """Return what the entries of *room* declare to have used."""
     spending = room.spending
     agreed = room.ending is not None and room.ending.outcome == "agreed"
-    return {
-        **_amounts(spending.room),
-        "members": {m: {**_amounts(u), "models": list(u.models)} for m, u in sorted(spending.used.items())},
-        "agreement": _amounts(spending.room) if agreed else None,
-        "coordinating": {
+    used = dict(sorted(spending.used.items()))
+    return Cost(
+        _amounts(spending.room),
+        {member: _amounts(each) for member, each in used.items()},
+        {member: tuple(each.models) for member, each in used.items()},
+        _amounts(spending.room) if agreed else None,
+        {
             name: _share(spending.coordinating.amount(name), spending.room.amount(name))
             for name in ("tokens", "calls", "seconds")
         },
-    }
+    )
 
 
-def _amounts(used: Used) -> dict[str, Any]:
-    return {
-        "tokens_in": used.tokens_in,
-        "tokens_out": used.tokens_out,
-        "calls": used.calls,
-        "seconds": decimal_seconds(used.nanos),
-    }
+def _amounts(used: Used) -> Amounts:
+    return Amounts(used.tokens_in, used.tokens_out, used.calls, decimal_seconds(used.nanos))
 
 
 def _share(part: int, whole: int) -> str | None:

@@ -49,7 +49,7 @@ def demo_command(
         result = run(path, ledger=ledger, roster=roster, watch=lambda fold: shown.show(lambda: view.show(fold)))
         if result.outcome == "abandoned":
             out.hurry()
-        if result.ledger["path"] is None:
+        if result.ledger.path is None:
             shown.show(lambda: view.finish(result, roster))
         else:
             write_report(ledger, report, roster=roster)

@@ -14,8 +14,9 @@ from protocols.concord.selection import order_key
 from protocols.core.instants import SECOND, format_duration, parse_duration, show_instant
 from protocols.messages.accord import Bound
 from protocols.room.room import Room
+from protocols.views.summary import Amounts, Cost
 from swarm.ledger.fold import Fold
-from swarm.running.running import RunResult
+from swarm.running.result import RunResult
 from swarm.text import named, pad, shortened, visible
 
 WIDEST_TITLE = 44
@@ -299,35 +300,34 @@ class RunView:
     def finish(self, result: RunResult, roster: Path | None) -> None:
         """Print how it all ended, and how to check it."""
         self._beat()
-        if result.fold is not None and result.fold.room.tracker is not None:
+        if result.fold.room.tracker is not None:
             self._tally(result.fold.room)
         if result.outcome == "abandoned":
             self._line(f"ABANDONED: {visible(result.reason or '')}", "bold red")
-        faults = [f for f in result.summary["findings"] if f["code"] not in QUIET]
-        for finding in faults:
-            who = f"{visible(finding['who'])}: " if finding["who"] else ""
-            self._line(f"  {finding['code']} at {finding['position']}: {who}{visible(finding['text'])}", "yellow")
+        for finding in (each for each in result.findings if each.code not in QUIET):
+            who = f"{visible(finding.who)}: " if finding.who else ""
+            self._line(f"  {finding.code} at {finding.position}: {who}{visible(finding.text)}", "yellow")
         self._cost(result.cost)
         self._line()
-        if result.ledger["path"] is not None:
+        path, entries = result.ledger.path, result.ledger.entries
+        if path is not None:
             pins = f" --roster {roster}" if roster is not None else ""
-            path = result.ledger["path"]
-            self._line(f"LEDGER       {path}, {result.ledger['entries']} entries.", "bold")
+            self._line(f"LEDGER       {path}, {entries} entries.", "bold")
             self._line(f"             Check it yourself:  swarm audit {path}{pins}")
         else:
-            self._line(f"{result.ledger['entries']} entries; --ledger FILE keeps them for an audit", "dim")
+            self._line(f"{entries} entries; --ledger FILE keeps them for an audit", "dim")
 
-    def _cost(self, cost: dict[str, Any]) -> None:
+    def _cost(self, cost: Cost) -> None:
         """Print what minds say that their answers took; nothing where none says so."""
-        used = {name: c for name, c in cost["members"].items() if c["calls"] or c["tokens_in"] or c["tokens_out"]}
+        used = {name: c for name, c in cost.members.items() if c.calls or c.tokens_in or c.tokens_out}
         if not used:
             return
         self._line()
         self._line(
-            f"COST         {_amount(cost)}; {_percent(cost['coordinating'])} of it to come to the result", "bold"
+            f"COST         {_amount(cost.total)}; {_percent(cost.coordinating)} of it to come to the result", "bold"
         )
         for name, spent in used.items():
-            models = ", ".join(visible(model) for model in spent["models"])
+            models = ", ".join(visible(model) for model in cost.models[name])
             self._line(f"             {visible(name)}: {_amount(spent)}{f'  ({models})' if models else ''}")
 
     def _tally(self, room: Room) -> None:
@@ -382,8 +382,8 @@ def _bound(bound: Bound) -> str:
     return f"from {bound.min}{unit}" if bound.min is not None else f"up to {bound.max}{unit}"
 
 
-def _amount(cost: dict[str, Any]) -> str:
-    return f"{cost['calls']} calls, {cost['tokens_in']} tokens in, {cost['tokens_out']} out, {cost['seconds']} s"
+def _amount(used: Amounts) -> str:
+    return f"{used.calls} calls, {used.tokens_in} tokens in, {used.tokens_out} out, {used.seconds} s"
 
 
 def _percent(shares: dict[str, str | None]) -> str:

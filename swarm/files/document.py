@@ -111,7 +111,11 @@ def _part(place: _Place, step: str | int) -> _Place | None:
     return None
 
 
-def load(source: "str | os.PathLike[str] | Mapping[str, Any] | Document") -> Document:
+Source = str | os.PathLike[str] | Mapping[str, Any] | Document
+"""A file's path, what such a file holds as plain data, or a document that was read already."""
+
+
+def load(source: Source) -> Document:
     """Return the document of a path or of plain data; every verb's Python function takes either."""
     if isinstance(source, Document):
         return source

@@ -1,14 +1,12 @@
 """`swarm decide`: the Concord selection alone, on a table of scores that a person wrote."""
 
-import os
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
 from protocols.concord.selection import HIGHEST, LOWEST, Ballot, Selection, SelectionRules, select
 from protocols.core.message import Message, Name, Title
-from swarm.files.document import Document, UnheldNumber, load, validate
+from swarm.files.document import Document, Source, UnheldNumber, load, validate
 from swarm.files.scalars import quote
 
 DecideResult = Selection
@@ -71,7 +69,7 @@ def read_table(document: Document) -> Table:
     return table
 
 
-def decide(source: str | os.PathLike[str] | Mapping[str, Any] | Document) -> DecideResult:
+def decide(source: Source) -> DecideResult:
     """Decide the table at a path or in plain data by concord-select/1.
 
     Raises `swarm.errors.BadInput` for a table that cannot be read; a ballot that breaks the rules is void and named in

@@ -4,12 +4,11 @@ A move is *known* at the first instant at which the tracker, asked as of then, s
 instants is a selection from the moves of one replay, and agrees with two readings, one as of each.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from protocols.commitments.acts import Act, act_of
 from protocols.commitments.graph import Trouble
@@ -20,14 +19,13 @@ from protocols.core.instants import Instant, parse_instant, show_instant
 from protocols.messages.bodies import parse_body
 from protocols.messages.commitments import COMMITMENT_BODIES, REPORT, CommitmentTerms, EventRule
 from swarm.errors import BadInput
-from swarm.files.document import Document, load, validate
+from swarm.files.document import Document, Source, load, validate
 from swarm.history.recorder import Item, Move, Recorder, in_words
 from swarm.history.tracking import History, end_of, read_acts, tracker_of
 from swarm.ledger.file import FileRecord, LedgerReader
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
 
-Source = str | os.PathLike[str] | Mapping[str, Any] | Document
 FAILED: Final = "failed"
 _LEDGER_BEGINS: Final = b'{"ledger":'
 

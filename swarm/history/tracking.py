@@ -1,7 +1,5 @@
 """`swarm track`: the commitment tracker alone, on a history of events that a person or a system wrote."""
 
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Final
@@ -17,7 +15,7 @@ from protocols.core.instants import INSTANT_FORM, Instant, parse_instant, show_i
 from protocols.core.message import Message, Name
 from protocols.messages.commitments import ACTS, CREATE, REPORT, CommitmentTerms, EventRule
 from swarm.errors import BadInput
-from swarm.files.document import Document, load, validate
+from swarm.files.document import Document, Source, load, validate
 from swarm.files.scalars import describe, hold_decimal, quote, write_decimal
 from swarm.files.validation import Path
 
@@ -117,9 +115,7 @@ def _plain_status(status: Status) -> dict[str, JSON]:
     }
 
 
-def track(
-    source: str | os.PathLike[str] | Mapping[str, Any] | Document, as_of: str | Instant | None = None
-) -> TrackResult:
+def track(source: Source, as_of: str | Instant | None = None) -> TrackResult:
     """Track the commitments in a history: a path or plain data, by the rules of commitments/1.
 
     *as_of* (RFC 3339 text, or microseconds since 1970) overrides the file's; what lies after it has not happened.

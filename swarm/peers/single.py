@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from protocols.core.instants import SECOND
 from protocols.views.summary import summary_of
 from swarm.clock import utc_now
 from swarm.errors import BadInput, WireError
-from swarm.files.document import Document, load
+from swarm.files.document import Source, load
 from swarm.log.port import Log
 from swarm.log.tls import trusted
 from swarm.peers.inviting import invite
@@ -23,7 +23,7 @@ from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.signed.entry import Entry
 from swarm.signed.identity import Identity, is_public_key
-from swarm.tasks import end
+from swarm.tasks import alone, end
 from swarm.visit.keeping import Kept, opening_file
 
 Servers = str | Sequence[str]
@@ -66,7 +66,7 @@ class Peer:
         Raises `Unavailable` if the room is not there within *timeout_s* or the server stays out of reach later,
         `BadEntry` if the room is not what its name says, and `SecondProcess` if this key speaks elsewhere.
         """
-        return asyncio.run(self.join(room, opener, timeout_s=timeout_s))
+        return alone(lambda: self.join(room, opener, timeout_s=timeout_s), "Peer.join")
 
     async def join(self, room: str, opener: str, *, timeout_s: float = 30.0) -> dict[str, Any]:
         """As `run`, for callers with an event loop of their own."""
@@ -95,25 +95,15 @@ class Peer:
         return summary_of(replica.room)
 
 
-def open_room(
-    scenario: str | os.PathLike[str] | Mapping[str, Any] | Document,
+async def aopen_room(
+    scenario: Source,
     identity: Identity,
     server: Servers,
     *,
     tls_ca: str | os.PathLike[str] | None = None,
     timeout_s: float = 30.0,
 ) -> RoomAddress:
-    """Open the room of *scenario* for peers that run elsewhere, as the member whose key *identity* is.
-
-    Every member of the scenario needs its ``key``, and is left an invitation: the opener too, whose own peer may be
-    anywhere. *tls_ca* is as for `Peer`. Reaching the server, opening and inviting may take *timeout_s* seconds each.
-
-    What is signed is kept in the key's own folder until everybody is invited: the same call after one that failed finds
-    its room or opens it, and does not open a second one for the same question.
-
-    Raises `BadInput` for a scenario that cannot be opened, and `WireError` where the server cannot be reached or does
-    not take it; its text says if the room is open all the same.
-    """
+    """As `open_room`, for callers that have an event loop."""
     document = load(scenario)
     parsed = read_scenario(document)
     keys: dict[str, str] = {}
@@ -128,30 +118,26 @@ def open_room(
     if identity.public not in keys.values():
         raise document.error(("members",), f"the opener is one of the members, and none has the key {identity.public}")
 
-    tls = trusted(tls_ca)
+    from swarm.log.jetstream import JetStreamLog
+
     kept = Kept(opening_file(identity.public, parsed.opening(keys, "0" * 64)))
 
-    async def publish() -> RoomAddress:
-        from swarm.log.jetstream import JetStreamLog
-
-        async with (
-            kept.held(timeout_s),
-            await JetStreamLog.connect(
-                server, identity=identity, name="swarm-open", tls=tls, timeout_s=timeout_s
-            ) as log,
-        ):
-            # Dated once the server is there: an opening is only taken while it is fresh.
-            entry = await _begun(log, kept) or sign_opening(identity, parsed.opening(keys), utc_now())
-            kept.keep(entry.payload)
-            await publish_opening(log, entry, patience_s=timeout_s)
-            try:
-                await invite(log, identity, entry.room, keys.values(), patience_s=timeout_s)
-            except WireError as error:
-                raise type(error)(f"{entry.room} is open, but not everybody could be invited: {error}") from None
-            kept.tell(entry)
-            return RoomAddress(entry.room, identity.public)
-
-    return asyncio.run(publish())
+    async with (
+        kept.held(timeout_s),
+        await JetStreamLog.connect(
+            server, identity=identity, name="swarm-open", tls=trusted(tls_ca), timeout_s=timeout_s
+        ) as log,
+    ):
+        # Dated once the server is there: an opening is only taken while it is fresh.
+        entry = await _begun(log, kept) or sign_opening(identity, parsed.opening(keys), utc_now())
+        kept.keep(entry.payload)
+        await publish_opening(log, entry, patience_s=timeout_s)
+        try:
+            await invite(log, identity, entry.room, keys.values(), patience_s=timeout_s)
+        except WireError as error:
+            raise type(error)(f"{entry.room} is open, but not everybody could be invited: {error}") from None
+        kept.tell(entry)
+        return RoomAddress(entry.room, identity.public)
 
 
 async def _begun(log: Log, kept: Kept) -> Entry | None:
@@ -165,3 +151,42 @@ async def _begun(log: Log, kept: Kept) -> Entry | None:
     stored = await log.first(entry.room, entry.author)
     fresh = abs(utc_now() - entry.sent) < entry.body["rules"]["skew_seconds"] * SECOND // 2
     return entry if fresh or (stored is not None and stored.payload == entry.payload) else None
+
+
+def open_room(
+    scenario: Source,
+    identity: Identity,
+    server: Servers,
+    *,
+    tls_ca: str | os.PathLike[str] | None = None,
+    timeout_s: float = 30.0,
+) -> RoomAddress:
+    """Open a room for peers that run elsewhere.
+
+    What is signed is kept in the key's own folder until everybody is invited: the same call after one that failed finds
+    its room or opens it, and does not open a second one for the same question.
+
+    Args:
+        scenario: A scenario's path or plain data. Every member needs its ``key``; each is left an invitation, the
+            opener too, whose own peer may be anywhere.
+        identity: The key of the member that opens.
+        server: URLs of a NATS server.
+        tls_ca: A file with the authority that signed the server's certificate.
+        timeout_s: Seconds that reaching the server, opening and inviting may take each.
+
+    Returns:
+        The room's full name and the opener's public key.
+
+    Raises:
+        BadInput: The scenario cannot be opened.
+        WireError: The server cannot be reached or refuses; the text says if the room is open all the same.
+        RuntimeError: An event loop is running in this thread; `await` `aopen_room` there.
+
+    Example:
+        >>> from swarm import Identity, open_room
+        >>> address = open_room("scenario.yaml", Identity.load("ann.key"), "nats://127.0.0.1:4222")  # doctest: +SKIP
+    """
+    return alone(
+        lambda: aopen_room(scenario, identity, server, tls_ca=tls_ca, timeout_s=timeout_s),
+        "aopen_room",
+    )

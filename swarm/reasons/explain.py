@@ -20,10 +20,10 @@ from protocols.core.findings import CODES, Finding
 from protocols.core.instants import show_instant
 from protocols.messages.commitments import EventRule
 from swarm.errors import BadInput
-from swarm.files.document import Document
+from swarm.files.document import Document, Source
 from swarm.files.scalars import quote
 from swarm.history.recorder import Item, Move
-from swarm.history.timeline import FAILED, Source, Timeline, base_of, is_ledger, read_timeline, show
+from swarm.history.timeline import FAILED, Timeline, base_of, is_ledger, read_timeline, show
 from swarm.ledger.file import LedgerReader
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored

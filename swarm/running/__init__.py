@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from swarm.lazy import lazily
 
 if TYPE_CHECKING:
-    from swarm.running.running import RunResult, run
+    from swarm.running.result import RunResult
+    from swarm.running.running import run
 
 __all__ = [
     "RunResult",
@@ -15,7 +16,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "RunResult": "swarm.running.running",
+        "RunResult": "swarm.running.result",
         "run": "swarm.running.running",
     },
 )

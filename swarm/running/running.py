@@ -13,15 +13,13 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from protocols.views.summary import summary_of
 from swarm.clock import utc_now
 from swarm.errors import BadEntry, BadInput, SwarmError, WireError
-from swarm.files.document import Document, load
+from swarm.files.document import Document, Source, load
 from swarm.files.writing import check_writable, replace_text
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
@@ -32,6 +30,7 @@ from swarm.log.tls import trusted
 from swarm.people.approving import people_for
 from swarm.running.kept import Kept
 from swarm.running.processes import Processes
+from swarm.running.result import RunResult, Written
 from swarm.scenario.members import agent_config
 from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import Scenario, read_scenario
@@ -41,7 +40,7 @@ from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import Entry
-from swarm.tasks import end
+from swarm.tasks import alone, end
 
 Watcher = Callable[[Fold], None]
 """Called with the fold whenever the parent has folded more. What it raises ends the run, and is raised after that."""
@@ -51,58 +50,10 @@ PARTING_S = 10.0
 REACH_S = 10.0
 """How long the server may take to be reached, and again to take the opening."""
 LAST_LOOK_S = 2.0
-EXIT_CODES = {"agreed": 0, "open": 0, "no_agreement": 1, "abandoned": 3}
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """What a run came to; fields as in `plain`, and ``fold`` for whoever wants to look further."""
-
-    room: str
-    outcome: str
-    reason: str | None
-    summary: dict[str, Any]
-    ledger: dict[str, Any]
-    seconds: float
-    fold: Fold | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def decision(self) -> dict[str, Any] | None:
-        """The agreed decision, or None."""
-        decision: dict[str, Any] | None = self.summary["decision"]
-        return decision
-
-    @property
-    def divergences(self) -> list[dict[str, Any]]:
-        """The recorded divergences."""
-        divergences: list[dict[str, Any]] = self.summary["divergences"]
-        return divergences
-
-    @property
-    def commitments(self) -> dict[str, str]:
-        """The state of each commitment."""
-        commitments: dict[str, str] = self.summary["commitments"]
-        return commitments
-
-    @property
-    def cost(self) -> dict[str, Any]:
-        """What saying all this took: see `protocols.views.summary.cost_of`."""
-        cost: dict[str, Any] = self.summary["cost"]
-        return cost
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the contract."""
-        return EXIT_CODES[self.outcome]
-
-    def plain(self) -> dict[str, Any]:
-        """Return the result as JSON."""
-        head = {"room": self.room, "outcome": self.outcome, "reason": self.reason}
-        return {**self.summary, **head, "ledger": self.ledger, "seconds": self.seconds}
-
-
-def run(
-    scenario: str | os.PathLike[str] | Mapping[str, Any] | Document,
+async def arun(
+    scenario: Source,
     *,
     memory: bool = False,
     ledger: str | os.PathLike[str] | None = None,
@@ -111,15 +62,12 @@ def run(
     server: str | None = None,
     tls_ca: str | os.PathLike[str] | None = None,
     watch: Watcher | None = None,
+    stop: asyncio.Event | None = None,
 ) -> RunResult:
-    """Run *scenario* to its end and return what it came to.
+    """As `run`, for callers that have an event loop: an async test, a web service, a notebook.
 
-    With *memory* all members sit in this process over an in-memory log; else each is a process of its own, over an
-    embedded nats-server or the one at *server*, whose certificate the authority in the file *tls_ca* signed. *ledger*
-    and *roster* are written if named. With *directory* the server's store, the keys and the outboxes are kept there,
-    and the same call resumes a run that was cut off.
-
-    Raises `BadInput` for a scenario that cannot be used; what happens afterwards is in the result.
+    Signals stay the caller's. Once *stop* is set, the run comes to an end in order and is told as abandoned. Cancelling
+    the call ends its processes before the cancellation goes on.
     """
     parsed = read_scenario(load(scenario))
     for member in parsed.members:
@@ -136,9 +84,62 @@ def run(
     paths = [Path(path) if path is not None else None for path in (ledger, roster)]
     check_writable(paths, source)
     with Kept.at(None if directory is None else Path(directory), parsed.names) as kept:
-        job = _Run(parsed, kept, ledger=paths[0], roster=paths[1], server=server, tls_ca=tls_ca, watch=watch)
+        job = _Run(parsed, kept, ledger=paths[0], roster=paths[1], server=server, tls_ca=tls_ca, watch=watch, stop=stop)
         job.person = person
-        return asyncio.run(job.run(job.in_memory() if memory else job.in_processes()))
+        return await (job.in_memory() if memory else job.in_processes())
+
+
+def run(
+    scenario: Source,
+    *,
+    memory: bool = False,
+    ledger: str | os.PathLike[str] | None = None,
+    roster: str | os.PathLike[str] | None = None,
+    directory: str | os.PathLike[str] | None = None,
+    server: str | None = None,
+    tls_ca: str | os.PathLike[str] | None = None,
+    watch: Watcher | None = None,
+) -> RunResult:
+    """Run a scenario to its end.
+
+    Args:
+        scenario: A scenario's path, or what such a file holds as plain data.
+        memory: Seat all members in this process, over a log in memory. Otherwise each member is a process of its own.
+        ledger: Where to write the signed ledger.
+        roster: Where to write the members' public keys.
+        directory: Where to keep the server's store, the keys and the outboxes; the same call resumes a run cut off.
+        server: URLs of a NATS server, with commas between them; left out, an embedded one is started.
+        tls_ca: A file with the authority that signed the server's certificate.
+        watch: Called with the fold of the log whenever it has grown.
+
+    Returns:
+        What the run came to; whatever happens once the room is open is told there.
+
+    Raises:
+        BadInput: The scenario or a path cannot be used.
+        RuntimeError: An event loop is running in this thread; `await` `arun` there.
+
+    Example:
+        >>> from swarm import run
+        >>> run("examples/renewal.yaml", memory=True).outcome
+        'agreed'
+    """
+
+    async def until_told() -> RunResult:
+        with _signals() as stop:
+            return await arun(
+                scenario,
+                memory=memory,
+                ledger=ledger,
+                roster=roster,
+                directory=directory,
+                server=server,
+                tls_ca=tls_ca,
+                watch=watch,
+                stop=stop,
+            )
+
+    return alone(until_told, "arun")
 
 
 class _Run:
@@ -154,6 +155,7 @@ class _Run:
         server: str | None,
         tls_ca: str | os.PathLike[str] | None,
         watch: Watcher | None,
+        stop: asyncio.Event | None,
     ) -> None:
         self._scenario = scenario
         self._kept = kept
@@ -163,18 +165,13 @@ class _Run:
         self._tls_ca = None if tls_ca is None else os.path.abspath(tls_ca)
         self._watch = watch
         self._started = monotonic()
-        self._stop = asyncio.Event()
+        self._stop = stop or asyncio.Event()
         self._opener = kept.identities[scenario.names[0]]
         self.person: dict[str, Any] = {}
         """Where people are asked, for those members that need one (`people_for`)."""
 
     def _config(self, member: Any) -> dict[str, Any]:
         return {**agent_config(member), **self.person}
-
-    async def run(self, work: Coroutine[Any, Any, RunResult]) -> RunResult:
-        """Do *work*; the first signal to end lets it come to an end in order, further ones change nothing."""
-        with _signals(self._stop):
-            return await work
 
     async def in_memory(self) -> RunResult:
         """Seat everyone in this process."""
@@ -354,8 +351,7 @@ class _Run:
             write_ledger(self._ledger, chain.room, fold.records, checkpoint)
         if self._roster is not None:
             replace_text(self._roster, _roster_text({name: key for key, name in fold.names.items()}), "roster")
-        summary = summary_of(room)
-        outcome, reason = summary["outcome"], summary["reason"]
+        outcome, reason = ("unfinished", None) if room.ending is None else (room.ending.outcome, room.ending.reason)
         if outcome == "unfinished" or (interrupted is not None and not room.over):
             left = "" if outcome == "unfinished" else f" after the room ended {outcome}"
             outcome, reason = "abandoned", f"{interrupted or 'unfinished'}{left}"
@@ -363,21 +359,16 @@ class _Run:
             room=chain.room,
             outcome=outcome,
             reason=reason,
-            summary=summary,
-            ledger={
-                "path": str(self._ledger) if self._ledger is not None else None,
-                "entries": chain.position,
-                "head": chain.head,
-            },
+            ledger=Written(None if self._ledger is None else str(self._ledger), chain.position, chain.head),
             seconds=round(monotonic() - self._started, 3),
             fold=fold,
         )
 
 
 @contextmanager
-def _signals(stop: asyncio.Event) -> Iterator[None]:
-    """Let the signals that ask a program to end set *stop*; those that are ignored stay so."""
-    loop = asyncio.get_running_loop()
+def _signals() -> Iterator[asyncio.Event]:
+    """Yield an event that the signals which ask a program to end set; those that are ignored stay so."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
     before: dict[signal.Signals, Any] = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         handler = signal.getsignal(number)
@@ -385,7 +376,7 @@ def _signals(stop: asyncio.Event) -> Iterator[None]:
             loop.add_signal_handler(number, stop.set)
             before[number] = handler
     try:
-        yield
+        yield stop
     finally:
         for number, handler in before.items():
             loop.remove_signal_handler(number)

@@ -4,9 +4,7 @@ One model for each kind of ``agent``; `swarm.scenario.minds.make_agent` turns it
 the member's own process. A new kind of mind is a model here, an entry in ``_KINDS`` of both, and its class in `agents`.
 """
 
-import os
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, WithJsonSchema, model_validator
@@ -16,7 +14,7 @@ from agents.llm.mind import Llm
 from agents.script import Script
 from agents.utility import Utility
 from protocols.core.message import Key, Message, Name, Text
-from swarm.files.document import Document, load, validate
+from swarm.files.document import Source, load, validate
 from swarm.scenario.hooks import On
 from swarm.seat.mandate import Mandate
 
@@ -142,7 +140,7 @@ class AgentFile(Message):
         return _agent_file(value)
 
 
-def read_agent(source: str | os.PathLike[str] | Mapping[str, Any] | Document) -> AgentFile:
+def read_agent(source: Source) -> AgentFile:
     """Return the agent file at a path or in plain data; raise `BadInput` with place and reason."""
     return validate(AgentFile, load(source))
 

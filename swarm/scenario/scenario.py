@@ -4,7 +4,6 @@ The public part becomes the opening that every member signs; each member's priva
 goes to that member's process alone.
 """
 
-import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -24,7 +23,7 @@ from protocols.messages.room import Agenda, Authority, Rehearsal, RoomOpen, Rost
 from protocols.room.room import Room
 from protocols.stage.stage import Refused
 from swarm.errors import BadInput
-from swarm.files.document import Document, load, validate
+from swarm.files.document import Document, Source, load, validate
 from swarm.names import check_names
 from swarm.scenario.members import CustomMember, ExecMember, Member, ScriptedMember, UtilityMember
 from swarm.seat.mandate import Breach, Mandate, offer_breach, promise_breach, reserve_breach
@@ -141,7 +140,7 @@ class Scenario(Message):
         )
 
 
-def read_scenario(source: str | os.PathLike[str] | Mapping[str, Any] | Document) -> Scenario:
+def read_scenario(source: Source) -> Scenario:
     """Return the scenario at a path or in plain data; raise `BadInput` with place, reason and what is valid.
 
     Beyond its form, everything is checked that can be known before the room opens: that it would open, that every

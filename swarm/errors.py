@@ -5,6 +5,8 @@
     SwarmError
     ├── BadInput        theirs: a file, option or name that a person gave us; says place and what is valid
     ├── BadEntry        theirs: bytes on a log that are no valid entry; carries a stable code
+    ├── SecondProcess   theirs: another process speaks with this key in this room
+    ├── ClockApart      theirs: this process's clock and the log's are too far apart
     └── WireError       the wire's: the broker or the network
         ├── Unavailable     no server, no leader, a time-out: worth trying again
         ├── WrongLast       somebody wrote on that subject since (compare-and-set failed)
@@ -12,7 +14,8 @@
         ├── TooLarge        the message is over the server's or the stream's limit
         ├── Unsaid          signed, and refused: nothing else may be signed in its place
         ├── Denied          the server refuses this key that subject
-        └── Untrusted       the server has no certificate that we trust, or no TLS
+        ├── Untrusted       the server has no certificate that we trust, or no TLS
+        └── RolledBack      the log has lost what it had acknowledged or shown
 
 Anything else that escapes is a bug of ours.
 """
@@ -74,3 +77,19 @@ class Denied(WireError):
 
 class Untrusted(WireError):
     """The server shows no certificate that we trust, or offers no TLS where it was asked for."""
+
+
+class RolledBack(WireError):
+    """The log ends before a record that this reader was given or that was acknowledged to it, and goes on doing so.
+
+    Somebody restored an old store, or deleted and re-created the stream. A replica that merely lags is waited for; one
+    that is cut off from the others for longer than the call's time-out looks the same, so ask again before giving up.
+    """
+
+
+class SecondProcess(SwarmError):
+    """Another process speaks with this key in this room."""
+
+
+class ClockApart(SwarmError):
+    """The clock of this process and that of the log are too far apart for what it says to count."""

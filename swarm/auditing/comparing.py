@@ -115,7 +115,20 @@ class Comparison:
 
 
 def compare(results: Iterable[AuditResult]) -> list[Comparison]:
-    """Hold the ledgers of each room of which there are several against each other."""
+    """Hold the ledgers of each room of which there are several against each other.
+
+    Args:
+        results: What `audit` found for each ledger; those of one room are compared.
+
+    Returns:
+        One comparison for each room with several ledgers: where they part, and whose signatures stand under which.
+
+    Example:
+        >>> from swarm import audit, compare
+        >>> ledgers = ["tests/ledgers/apart/ann.jsonl", "tests/ledgers/apart/cyd.jsonl"]
+        >>> [len(room.forks) for room in compare(audit(ledger) for ledger in ledgers)]
+        [1]
+    """
     rooms: dict[str, dict[str, AuditResult]] = {}
     for result in results:
         if result.trace is not None:

@@ -70,10 +70,22 @@ def read_table(document: Document) -> Table:
 
 
 def decide(source: Source) -> DecideResult:
-    """Decide the table at a path or in plain data by concord-select/1.
+    """Say which option a table of scores selects, by the rules of concord-select/1.
 
-    Raises `swarm.errors.BadInput` for a table that cannot be read; a ballot that breaks the rules is void and named in
-    the result.
+    Args:
+        source: A table's path, or what such a file holds as plain data.
+
+    Returns:
+        The outcome and what a reader needs to check it; a ballot that breaks the rules is void and named there.
+
+    Raises:
+        BadInput: The table cannot be read.
+
+    Example:
+        >>> from swarm import decide
+        >>> scores = {"A": {"scores": {"X": 90, "Y": 60}}, "B": {"scores": {"X": 20, "Y": 70}}}
+        >>> decide({"members": ["A", "B"], "options": ["X", "Y"], "ballots": scores}).winner
+        'Y'
     """
     table = read_table(load(source))
     rules = table.rules

@@ -116,10 +116,29 @@ def _plain_status(status: Status) -> dict[str, JSON]:
 
 
 def track(source: Source, as_of: str | Instant | None = None) -> TrackResult:
-    """Track the commitments in a history: a path or plain data, by the rules of commitments/1.
+    """Track the commitments in a history by the rules of commitments/1.
 
-    *as_of* (RFC 3339 text, or microseconds since 1970) overrides the file's; what lies after it has not happened.
-    Raises `swarm.errors.BadInput` for a file that cannot be used; an act that may not be is refused in the result.
+    Args:
+        source: A history's path, or what such a file holds as plain data.
+        as_of: The instant to look from, RFC 3339 text or microseconds since 1970; it overrides the file's. What lies
+            after it has not happened.
+
+    Returns:
+        The state of each commitment, and what was refused; an act that may not be done changes nothing else.
+
+    Raises:
+        BadInput: The history cannot be used; the message names the place and what is valid.
+
+    Example:
+        >>> from swarm import track
+        >>> promise = {"id": "pay", "debtor": "ann", "creditor": "ben", "then": "paid by 2026-01-05T00:00:00Z"}
+        >>> result = track({
+        ...     "parties": ["ann", "ben"],
+        ...     "commitments": [promise],
+        ...     "history": [{"at": "2026-01-04T12:00:00Z", "event": "paid", "by": "ann"}],
+        ... })
+        >>> result.commitments["pay"].state
+        'satisfied'
     """
     document = load(source)
     history = validate(History, document)

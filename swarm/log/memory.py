@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from protocols.core.instants import SECOND, Instant
 from swarm.clock import utc_now
-from swarm.errors import Denied, LogFull, Unavailable, WrongLast
+from swarm.errors import Denied, LogFull, RolledBack, Unavailable, WrongLast
 from swarm.log.port import (
     AUTHOR_RECORDS,
     EARLIEST,
@@ -17,7 +17,6 @@ from swarm.log.port import (
     MAX_AUTHORS,
     Cut,
     Log,
-    RolledBack,
     Stored,
     Wakeups,
     check_size,

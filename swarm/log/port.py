@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from protocols.core.instants import Instant
-from swarm.errors import TooLarge, WireError
+from swarm.errors import TooLarge
 from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 
 MAX_MESSAGE_BYTES = MAX_PAYLOAD_BYTES + 1024
@@ -28,14 +28,6 @@ EARLIEST = 64
 """How many of a room's first records are looked through for its opening; nobody can write before it."""
 INVITATION_SECONDS = 7 * 24 * 3600
 """How long an invitation is kept."""
-
-
-class RolledBack(WireError):
-    """The log ends before a record that this reader was given or that was acknowledged to it, and goes on doing so.
-
-    Somebody restored an old store, or deleted and re-created the stream. A replica that merely lags is waited for; one
-    that is cut off from the others for longer than the call's time-out looks the same, so ask again before giving up.
-    """
 
 
 @dataclass(frozen=True, slots=True)

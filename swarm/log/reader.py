@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from operator import attrgetter
 from typing import Generic, NamedTuple, TypeVar
 
-from swarm.errors import Unavailable, WireError
+from swarm.errors import RolledBack, Unavailable, WireError
 from swarm.log import directget as dg
 from swarm.log import subjects as names
 from swarm.log.connection import ONE_ANSWER, Closed, Connection, Most, Reply
-from swarm.log.port import EARLIEST, MAX_MESSAGE_BYTES, Cut, RolledBack, Stored
+from swarm.log.port import EARLIEST, MAX_MESSAGE_BYTES, Cut, Stored
 
 QUIET_S = 0.4
 """How long a direct get may stay silent before it is asked again: of a replica that is stopped, none answers."""

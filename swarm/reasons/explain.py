@@ -173,11 +173,25 @@ class Explanation:
 
 
 def explain(name: str | None, source: Source | None = None, *, as_of: str | None = None) -> list[Explanation]:
-    """Explain a finding's code, a state or a word of ours; with *source*, also what it is about there.
+    """Explain a finding's code, a state or a word that the product prints; or, with a file, a thing in it.
 
-    In a history or a ledger, *name* may be a commitment, an instance, a member, or the number of a line or record; in
-    a ledger also an option, by its title or id, and a claim, by its id or as ``member:label``. Without a name the
-    ledger's room is explained. Raises `BadInput` for a name that means nothing, saying what is near it.
+    Args:
+        name: In a history or a ledger, a commitment, an instance, a member, or the number of a line or record; in a
+            ledger also an option, by its title or id, and a claim, by its id or as ``member:label``. None explains
+            how the ledger's room ended.
+        source: The history or the ledger.
+        as_of: The instant to look from, RFC 3339 text.
+
+    Returns:
+        Everything that the name means: one word may name several things.
+
+    Raises:
+        BadInput: The name means nothing here; the message says what is near it.
+
+    Example:
+        >>> from swarm import explain
+        >>> explain("violated")[0].kind
+        'state'
     """
     if source is None:
         found = list(_of_language(name or "", None, ()))

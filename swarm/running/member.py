@@ -19,15 +19,14 @@ from typing import Any, NoReturn
 
 from agents.agent import Agent
 from swarm.clock import utc_now
-from swarm.errors import BadInput, SwarmError
+from swarm.errors import BadInput, ClockApart, SecondProcess, SwarmError
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.tls import trusted
 from swarm.running.processes import EXIT_BAD_INPUT, EXIT_CLOCK, EXIT_OK, EXIT_SECOND, EXIT_STOPPED
 from swarm.scenario.minds import make_agent
 from swarm.seat.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.seat.replica import Replica
-from swarm.seat.seat import ClockApart, Seat
-from swarm.seat.speaker import SecondProcess
+from swarm.seat.seat import Seat
 from swarm.signed.identity import Identity
 from swarm.tasks import end
 from swarm.text import visible

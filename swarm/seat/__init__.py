@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from swarm.lazy import lazily
 
 if TYPE_CHECKING:
-    from swarm.seat.seat import ClockApart, Seat
+    from swarm.errors import ClockApart
+    from swarm.seat.seat import Seat
 
 __all__ = [
     "ClockApart",
@@ -15,7 +16,7 @@ __all__ = [
 __getattr__, __dir__ = lazily(
     __name__,
     {
-        "ClockApart": "swarm.seat.seat",
+        "ClockApart": "swarm.errors",
         "Seat": "swarm.seat.seat",
     },
 )

@@ -29,7 +29,7 @@ from protocols.messages.concord import Ratify
 from protocols.messages.room import VERSIONS
 from protocols.views.briefing import briefing
 from swarm.clock import earlier
-from swarm.errors import BadEntry, SwarmError, TooLarge
+from swarm.errors import BadEntry, ClockApart, SwarmError, TooLarge
 from swarm.seat.answers import compose, hold_to, join
 from swarm.seat.approval import ApprovalRequest, NotApproved, approved, request_for
 from swarm.seat.excuses import Excused, Overstepped, Unfit
@@ -57,10 +57,6 @@ FIRST_RETRY: Duration = SECOND // 10
 UNTICKABLE: Duration = 30 * SECOND
 """How long ticks may change nothing, on the own clock, before the clocks are taken to disagree."""
 FEWEST_IDLE_TICKS = 3
-
-
-class ClockApart(SwarmError):
-    """The clock of this process and that of the log are too far apart for what it says to count."""
 
 
 @dataclass(slots=True)

@@ -20,8 +20,8 @@ from time import monotonic
 from typing import Any
 
 from protocols.core.instants import SECOND, Duration, Instant
-from swarm.errors import BadEntry, SwarmError, Unavailable, Unsaid, WireError, WrongLast
-from swarm.log.port import RolledBack, Stored
+from swarm.errors import BadEntry, RolledBack, SecondProcess, Unavailable, Unsaid, WireError, WrongLast
+from swarm.log.port import Stored
 from swarm.seat.outbox import DamagedOutbox, Outbox
 from swarm.seat.replica import Replica
 from swarm.signed.entry import Entry, is_signed, parse_entry, sign_entry
@@ -41,10 +41,6 @@ REFUSALS = 2
 """How often the log may refuse one entry before its author stops."""
 BELIEVED_S = 30.0
 """How long a clock of the log's that is beyond the room's skew is gone by."""
-
-
-class SecondProcess(SwarmError):
-    """Another process speaks with this key in this room."""
 
 
 class Speaker:

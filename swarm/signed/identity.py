@@ -93,7 +93,13 @@ def verify(public: str, domain: bytes, message: bytes, signature: bytes) -> bool
 
 
 class Identity:
-    """A private key. Neither its ``repr`` nor any error of this class shows the seed."""
+    """A private key. Neither its ``repr`` nor any error of this class shows the seed.
+
+    Example:
+        >>> from swarm import Identity
+        >>> len(Identity.new().public)
+        56
+    """
 
     __slots__ = ("_key", "_seed", "public")
 

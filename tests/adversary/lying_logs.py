@@ -17,11 +17,11 @@ from adversary_time import now, without_waiting
 
 from protocols.core.findings import Finding
 from swarm.auditing.auditing import AuditResult, audit
-from swarm.errors import BadEntry, SwarmError
+from swarm.errors import BadEntry, RolledBack, SwarmError
 from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.memory import MemoryLog, MemoryStore
-from swarm.log.port import Cut, RolledBack, Stored
+from swarm.log.port import Cut, Stored
 from swarm.scenario.members import agent_config
 from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import swarm.errors
 from protocols.core.findings import CODES
-from swarm.log.port import RolledBack
-from swarm.seat.seat import ClockApart
+from swarm.errors import ClockApart, RolledBack
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/security.md").read_text("utf-8")

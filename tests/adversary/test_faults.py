@@ -19,7 +19,7 @@ from protocols.messages.room import room_name
 from swarm.auditing.auditing import audit
 from swarm.cli import main
 from swarm.clock import utc_now
-from swarm.errors import BadEntry, BadInput
+from swarm.errors import BadEntry, BadInput, SecondProcess
 from swarm.files.document import load
 from swarm.ledger.fold import Fold
 from swarm.log.jetstream import JetStreamLog
@@ -29,7 +29,7 @@ from swarm.running.running import run as run_scenario
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica
-from swarm.seat.speaker import SecondProcess, Speaker
+from swarm.seat.speaker import Speaker
 from swarm.signed.checkpoint import parse_checkpoint, sign_checkpoint
 from swarm.signed.entry import DOMAIN, is_signed, parse_entry, sign_entry
 from swarm.signed.identity import Identity

@@ -18,11 +18,10 @@ from small_rooms import Sitting, go, member, room
 
 from swarm.broker.server import Broker
 from swarm.clock import utc_now
-from swarm.errors import Denied, SwarmError, TooLarge, Unavailable, Unsaid, WireError
+from swarm.errors import Denied, RolledBack, SwarmError, TooLarge, Unavailable, Unsaid, WireError
 from swarm.log import jetstream
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog, MemoryStore
-from swarm.log.port import RolledBack
 from swarm.log.subjects import room_subject
 from swarm.seat import speaker as speaking
 from swarm.seat.opening import publish_opening, sign_opening

@@ -38,8 +38,8 @@ def test_public_games_end_at_the_best_acceptable_deal(name: str, best: int) -> N
     result = run(scenario(game, 20), memory=True)
     assert result.outcome == "agreed"
     assert result.decision is not None
-    assert min(result.decision["vector"]) == best
-    assert result.decision["improvements"] <= 20
+    assert min(result.decision.vector) == best
+    assert result.decision.improvements <= 20
 
 
 def test_a_hundred_generated_games_come_within_a_point_of_the_best() -> None:
@@ -50,6 +50,6 @@ def test_a_hundred_generated_games_come_within_a_point_of_the_best() -> None:
         best = game.best_acceptable_minimum()
         assert best is not None
         result = run(scenario(game, 20), memory=True)
-        reached = min(result.decision["vector"]) if result.decision is not None else 0
+        reached = min(result.decision.vector) if result.decision is not None else 0
         short.append(best - reached)
     assert sum(short) / len(short) <= 1, sorted(short)

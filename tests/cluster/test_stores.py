@@ -10,8 +10,8 @@ from small_rooms import Sitting, go, member, room
 
 from swarm.broker.server import Broker
 from swarm.clock import utc_now
+from swarm.errors import RolledBack
 from swarm.log.memory import MemoryLog
-from swarm.log.port import RolledBack
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica
 from swarm.seat.speaker import Speaker

@@ -25,7 +25,7 @@ def test_the_smallest_scenario_runs(tmp_path: Path) -> None:
     path.write_text(blocks("yaml")[0])
     result = run(path, memory=True)
     assert result.outcome == "agreed"
-    assert [d["term"] for d in result.divergences] == ["close"]
+    assert [d.term for d in result.divergences] == ["close"]
 
 
 def test_the_agent_of_ones_own_runs(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_the_page_shows_what_its_room_comes_to(wood: Any) -> None:
     """Protects readers of the page: the scenario on it runs, and the findings on it are those of the run."""
     result, ledger = wood
     assert result.outcome == "agreed"
-    told = [": ".join(part for part in (f["code"], f["who"], f["text"]) if part) for f in result.summary["findings"]]
+    told = [": ".join(part for part in (f["code"], f["who"], f["text"]) if part) for f in result.plain()["findings"]]
     claim, findings = blocks("text")
     assert sorted(told) == sorted(findings.splitlines())
     (found,) = explain("ben:dry", ledger)
@@ -54,16 +54,16 @@ def test_run_and_audit_tell_the_same(wood: Any) -> None:
     for key in ("claims", "patterns", "considered"):
         assert shown[key] == result.plain()[key] == json.loads(json.dumps(result.summary[key])), key
     ends = {"not_pinned", "not_complete", "uncovered"}
-    assert [f for f in shown["findings"] if f["code"] not in ends] == result.summary["findings"]
+    assert [f for f in shown["findings"] if f["code"] not in ends] == result.plain()["findings"]
 
 
 def test_the_figures_that_were_there_before_are_there_still(wood: Any) -> None:
     """Protects those who read `considered.patterns`: its five figures keep their names and meaning."""
     result, _ = wood
-    found = result.summary["considered"]["patterns"]["cy"]
+    found = result.plain()["considered"]["patterns"]["cy"]
     kept = {key: found[key] for key in ("lowest", "highest", "distinct", "zeros", "hundreds")}
     assert kept == {"lowest": 0, "highest": 100, "distinct": 3, "zeros": 1, "hundreds": 1}
-    assert result.summary["patterns"]["cy"]["scoring"] == found
+    assert result.plain()["patterns"]["cy"]["scoring"] == found
 
 
 def test_a_members_record_is_told_in_words_and_is_no_verdict(wood: Any) -> None:
@@ -196,7 +196,7 @@ def test_every_answer_that_may_bring_claims_brings_them() -> None:
     """Protects minds of one's own: what a mind states and cites is signed and stands, act by act."""
     result = run(room_of("Witness"), memory=True)
     assert result.outcome == "agreed", result.reason
-    assert [f for f in result.summary["findings"] if "claim" in f["code"] or f["code"] == "excused"] == []
+    assert [f for f in result.plain()["findings"] if "claim" in f["code"] or f["code"] == "excused"] == []
     by_ann = carried(result, "ann")
     assert by_ann >= {
         ("meant so", "gives a meaning"),
@@ -212,7 +212,7 @@ def test_a_wrong_reference_is_recorded_and_the_room_goes_on() -> None:
     """Protects the others: a slip in a footnote costs nobody the agreement."""
     result = run(room_of("Witness", cites_wrongly=True), memory=True)
     assert result.outcome == "agreed"
-    wrong = [f for f in result.summary["findings"] if f["code"] == "unknown_claim"]
+    wrong = [f for f in result.plain()["findings"] if f["code"] == "unknown_claim"]
     assert wrong and {f["who"] for f in wrong} == {"cat"}
 
 
@@ -225,7 +225,7 @@ def test_a_claim_that_breaks_its_model_goes_back_to_the_mind() -> None:
 def test_claims_where_none_are_taken_are_refused_before_they_are_signed() -> None:
     """Protects the reading of others: it has no place for claims, and its peer knows."""
     result = run(room_of("Overdoer"), memory=True)
-    excused = [f["text"] for f in result.summary["findings"] if f["code"] == "excused"]
+    excused = [f["text"] for f in result.plain()["findings"] if f["code"] == "excused"]
     assert any("claims" in text for text in excused)
 
 

@@ -18,7 +18,7 @@ from weather import Weather
 
 from agents.scripted import Scripted
 from protocols.duties.duties import Duty
-from swarm.errors import SwarmError
+from swarm.errors import SecondProcess, SwarmError
 from swarm.ledger.file import write_ledger
 from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.scenario.members import agent_config
@@ -28,7 +28,6 @@ from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.outbox import MemoryOutbox, Outbox
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
-from swarm.seat.speaker import SecondProcess
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import parse_entry
 from swarm.signed.identity import Identity

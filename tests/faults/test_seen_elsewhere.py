@@ -20,7 +20,7 @@ from small_rooms import Sitting, go, member, room
 from protocols.core.instants import DAY, parse_instant, show_instant
 from swarm.auditing.auditing import audit
 from swarm.clock import utc_now
-from swarm.errors import BadInput
+from swarm.errors import BadInput, SecondProcess
 from swarm.history.tracking import track
 from swarm.ledger.fold import Fold
 from swarm.peers.single import open_room
@@ -30,7 +30,7 @@ from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
-from swarm.seat.speaker import SecondProcess, Speaker
+from swarm.seat.speaker import Speaker
 from tests.rules.table import Table
 
 # -- rooms ------------------------------------------------------------------------------------------------------------

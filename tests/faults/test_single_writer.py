@@ -9,8 +9,9 @@ from fault_site import Site, until
 from small_rooms import Sitting, go, member, room
 
 from swarm.clock import utc_now
+from swarm.errors import SecondProcess
 from swarm.seat.outbox import FileOutbox, MemoryOutbox
-from swarm.seat.speaker import SecondProcess, Speaker
+from swarm.seat.speaker import Speaker
 
 BOTH = ("bob", "bob-too")
 

@@ -227,7 +227,7 @@ def test_a_run_in_memory_asks_too(tty: Tty, monkeypatch: pytest.MonkeyPatch) -> 
     result = run(what, memory=True)
     assert result.outcome == "agreed"
     assert result.decision is not None
-    assert sorted(result.decision["scores"].values()) in ([60, 70], [61, 70])
+    assert sorted(result.decision.scores.values()) in ([60, 70], [61, 70])
 
 
 def test_words_of_others_are_shown_escaped(tty: Tty, monkeypatch: pytest.MonkeyPatch) -> None:

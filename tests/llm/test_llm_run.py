@@ -77,12 +77,12 @@ def test_four_models_agree_whatever_their_server_does(
     assert server.unmet == []
     assert result.outcome == "agreed", result.reason
     assert result.decision is not None
-    assert result.decision["option"]["title"] == "12% for two years"
-    assert result.decision["vector"] == [72, 74, 75, 80]
+    assert result.decision.option.title == "12% for two years"
+    assert result.decision.vector == (72, 74, 75, 80)
     kept = {name: "satisfied" for name in ("approval", "paper", "order", "bonus", "plan")}
     assert {name: state for name, state in result.commitments.items() if name != "amends"} == kept
 
-    assert {name: result.cost[name] for name in server.counted} == server.counted == ledger_costs(result)
+    assert {name: result.cost.plain()[name] for name in server.counted} == server.counted == ledger_costs(result)
     audited = audit(ledger, roster=roster)
     assert audited.verdict == "verified"
     assert excuses(result) == {

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from swarm.errors import Denied, LogFull, TooLarge, Unavailable, WrongLast
-from swarm.log import MAX_PAYLOAD_BYTES, Cut, Log, RolledBack, Stored
+from swarm.errors import Denied, LogFull, RolledBack, TooLarge, Unavailable, WrongLast
+from swarm.log import MAX_PAYLOAD_BYTES, Cut, Log, Stored
 from swarm.signed.sizes import MAX_INVITATION_BYTES
 
 

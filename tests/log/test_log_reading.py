@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.core.instants import parse_instant
-from swarm.errors import LogFull, TooLarge, Unavailable, WireError, WrongLast
-from swarm.log import RolledBack
+from swarm.errors import LogFull, RolledBack, TooLarge, Unavailable, WireError, WrongLast
 from swarm.log import directget as dg
 from swarm.log.connection import Closed, Reply
 from swarm.log.jetstream import JetStreamLog

@@ -6,8 +6,7 @@ import json
 import pytest
 
 from swarm.broker.server import Broker
-from swarm.errors import BadInput, LogFull, Unavailable
-from swarm.log import RolledBack
+from swarm.errors import BadInput, LogFull, RolledBack, Unavailable
 from swarm.log.connection import Connection
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.streams import ensure_streams, stream_settings

@@ -357,7 +357,7 @@ def test_a_member_of_a_file_is_held() -> None:
     """Protects the way from the file to the peer: scores outside are not signed by a run of the file either."""
     scenario = bargain(member("bob", **TEN, mandate={"scores": {"max": 69}}))
     result = run(scenario, memory=True)
-    assert [f["text"] for f in result.summary["findings"] if f["code"] == "excused"] == [
+    assert [f["text"] for f in result.plain()["findings"] if f["code"] == "excused"] == [
         "concord.ballot.1.seal: outside its mandate: scores"
     ]
 

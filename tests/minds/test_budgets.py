@@ -121,23 +121,23 @@ def test_every_answer_s_cost_reaches_the_ledger_and_the_result(tmp_path: Path) -
     result = run(a_room(seated("ann"), seated("bob")), memory=True, ledger=ledger, roster=roster)
     assert result.outcome == "agreed"
     calls = len(costly_agents.ASKED)
-    assert result.cost["calls"] == calls
-    assert result.cost["tokens_in"] == 8 * calls
-    assert result.cost["members"]["ann"]["models"] == ["costly-1"]
-    assert sum(m["calls"] for m in result.cost["members"].values()) == calls
-    assert result.cost["agreement"]["calls"] == calls
-    assert result.cost["coordinating"] == {"tokens": "1.00", "calls": "1.00", "seconds": "1.00"}
-    assert audit(ledger, roster=roster).plain()["cost"] == result.cost
+    assert result.cost.total.calls == calls
+    assert result.cost.total.tokens_in == 8 * calls
+    assert result.cost.models["ann"] == ("costly-1",)
+    assert sum(m.calls for m in result.cost.members.values()) == calls
+    assert result.cost.agreement == result.cost.total
+    assert result.cost.coordinating == {"tokens": "1.00", "calls": "1.00", "seconds": "1.00"}
+    assert audit(ledger, roster=roster).plain()["cost"] == result.cost.plain()
 
 
 def test_what_a_refusal_took_is_on_the_record_too() -> None:
     """Protects the count: an excuse may have cost as much as an answer."""
     result = run(a_room(seated("ann", "Refusing"), scripted("bob"), scripted("cid", "tue")), memory=True)
-    assert [f["text"] for f in result.summary["findings"] if f["code"] == "excused"] == [
+    assert [f["text"] for f in result.plain()["findings"] if f["code"] == "excused"] == [
         "concord.option.seal: against my policy"
     ]
     asked = [act for member, act, _ in costly_agents.ASKED if member == "ann"]
-    assert result.cost["members"]["ann"]["calls"] == len(asked) + 1
+    assert result.cost.members["ann"].calls == len(asked) + 1
 
 
 def test_what_is_left_is_told_and_goes_down_with_every_duty() -> None:
@@ -155,7 +155,7 @@ def test_a_member_without_budget_is_excused_with_the_amount_and_asked_no_more() 
     result = run(a_room(seated("ann"), scripted("bob"), budget={"member": {"calls": 1}}), memory=True)
     assert [act for _, act, _ in costly_agents.ASKED] == ["propose"]
     assert result.outcome == "no_agreement"
-    excuses = [f["text"] for f in result.summary["findings"] if f["code"] == "excused"]
+    excuses = [f["text"] for f in result.plain()["findings"] if f["code"] == "excused"]
     assert excuses == ["concord.ballot.1.seal: budget: no calls left"]
 
 
@@ -164,14 +164,14 @@ def test_one_call_for_four_members_is_given_once() -> None:
     result = run(a_room(*(seated(name) for name in "abcd"), budget={"room": {"calls": 1}}), memory=True)
     assert [(member, act) for member, act, _ in costly_agents.ASKED] == [("a", "propose")]
     assert (result.outcome, result.reason) == ("no_agreement", "budget: the room has no calls left")
-    assert result.cost["calls"] == 1
+    assert result.cost.total.calls == 1
 
 
 def test_minds_that_take_nothing_are_asked_whatever_is_left() -> None:
     """Protects scripts and people: a budget of calls is none of theirs."""
     members = (seated("ann"), scripted("bob"), scripted("cid", "tue"))
     result = run(a_room(*members, budget={"member": {"calls": 1}}), memory=True)
-    excused = {f["who"] for f in result.summary["findings"] if f["code"] == "excused"}
+    excused = {f["who"] for f in result.plain()["findings"] if f["code"] == "excused"}
     assert excused == {"ann"}
 
 
@@ -196,8 +196,8 @@ def promising(ann: dict[str, Any], bob: dict[str, Any]) -> dict[str, Any]:
 def test_a_mind_that_says_the_same_in_vain_is_stopped_at_the_third_round(caplog: pytest.LogCaptureFixture) -> None:
     """Protects the room and the purse: what is refused three times over is not asked for a fourth time."""
     result = run(promising(seated("ann", "Stubborn"), scripted("bob")), memory=True)
-    refused = [f for f in result.summary["findings"] if f["code"] == "not_allowed" and f["who"] == "ann"]
-    assert [f["who"] for f in result.summary["findings"] if f["code"] == "loop"] == ["ann"] * (len(refused) - 2)
+    refused = [f for f in result.plain()["findings"] if f["code"] == "not_allowed" and f["who"] == "ann"]
+    assert [f["who"] for f in result.plain()["findings"] if f["code"] == "loop"] == ["ann"] * (len(refused) - 2)
     situations = 3  # Before the agreement, after it, and once bob has signed.
     assert 3 <= len(refused) <= 3 * situations
     assert any("loop: event.report: a cycle of 1" in record.getMessage() for record in caplog.records)
@@ -209,7 +209,7 @@ def test_polling_is_no_loop() -> None:
     room = promising(scripted("ann"), seated("bob", "Polling"))
     result = run(room, memory=True)
     assert result.commitments == {"sign": "satisfied"}
-    assert "loop" not in [f["code"] for f in result.summary["findings"]]
+    assert "loop" not in [f["code"] for f in result.plain()["findings"]]
     assert len([act for _, act, _ in costly_agents.ASKED if act == "perform"]) >= 12
 
 
@@ -220,4 +220,4 @@ def test_a_seal_says_nothing_of_what_its_answer_took(tmp_path: Path) -> None:
     assert result.fold is not None
     entries = [record.entry for record in result.fold.records if record.entry is not None]
     assert {entry.kind for entry in entries if entry.cost} == {"reveal", "concord.pass", "concord.ratify"}
-    assert result.cost["calls"] == len(costly_agents.ASKED)
+    assert result.cost.total.calls == len(costly_agents.ASKED)

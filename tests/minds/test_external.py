@@ -151,7 +151,7 @@ def test_a_command_takes_part_from_joining_to_its_kept_promise(tmp_path: Path) -
     result = run(a_room(tmp_path), memory=True, ledger=tmp_path / "ledger.jsonl")
 
     assert (result.outcome, result.commitments) == ("agreed", {"sign": "satisfied"}), result.reason
-    excused = [f for f in result.summary["findings"] if f["code"] in ("excused", "silent", "late")]
+    excused = [f for f in result.plain()["findings"] if f["code"] in ("excused", "silent", "late")]
     assert excused == []
     acts = set((tmp_path / "asked.jsonl").read_text().split())
     assert acts >= set(DUTIES) - {"improve"}
@@ -178,7 +178,7 @@ def test_killed_in_the_middle_it_is_started_again_and_asked_the_same(tmp_path: P
     result = run(a_room(tmp_path), memory=True)
     assert (tmp_path / "killed").exists()
     assert result.outcome == "agreed", result.reason
-    assert [f for f in result.summary["findings"] if f["code"] in ("excused", "silent", "late")] == []
+    assert [f for f in result.plain()["findings"] if f["code"] in ("excused", "silent", "late")] == []
 
 
 def test_a_command_that_cannot_begin_declines_with_its_last_words(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_command_that_cannot_begin_declines_with_its_last_words(tmp_path: Path
     result = run(a_room(tmp_path), memory=True)
     assert result.outcome == "abandoned"
     assert "declined: bob" in result.reason
-    declined = [f["text"] for f in result.summary["findings"] if "no_such_module_here" in f["text"]]
+    declined = [f["text"] for f in result.plain()["findings"] if "no_such_module_here" in f["text"]]
     assert declined or "no_such_module_here" in result.reason
 
 

@@ -26,7 +26,7 @@ def ran(folder: Path, page: str, files: dict[str, str]) -> RunResult:
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "scenario.yaml").write_text(blocks(page, "yaml")[0], encoding="utf-8")
     result = run(folder / "scenario.yaml", memory=True)
-    assert [f for f in result.summary["findings"] if f["code"] in ("excused", "silent", "late")] == []
+    assert [f for f in result.plain()["findings"] if f["code"] in ("excused", "silent", "late")] == []
     return result
 
 
@@ -40,7 +40,7 @@ def test_the_python_recipe_runs(tmp_path: Path) -> None:
     loop, mind = blocks("python.md", "python")
     result = ran(tmp_path, "python.md", {"duties.py": loop, "buyer.py": mind})
     assert result.decision is not None
-    assert 600 <= result.decision["option"]["offer"]["price"] <= 700
+    assert 600 <= result.decision.option.offer["price"] <= 700
 
 
 def test_the_question_to_a_language_model_holds_the_form_and_the_duty(

@@ -18,7 +18,7 @@ ACCORD: dict[str, Any] = {"agenda": ["accord", "concord"]}
 
 
 def excuses(result: RunResult, code: str = "excused") -> list[tuple[str, str]]:
-    return [(f["who"], f["text"]) for f in result.summary["findings"] if f["code"] == code]
+    return [(f["who"], f["text"]) for f in result.plain()["findings"] if f["code"] == code]
 
 
 FAULTS = [
@@ -81,7 +81,7 @@ def test_a_mind_is_asked_again_after_one_that_blocked_its_thread() -> None:
     RELEASED.clear()
     assert result.outcome == "agreed"
     assert result.decision is not None
-    assert set(result.decision["scores"]) == {"ann", "cat"}
+    assert set(result.decision.scores) == {"ann", "cat"}
 
 
 def test_answers_too_large_for_an_entry_are_excused() -> None:

@@ -12,7 +12,7 @@ from strange_agents import Willing
 from protocols.duties.duties import ScoreDuty
 from protocols.room.room import Room
 from swarm.clock import utc_now
-from swarm.errors import Unavailable
+from swarm.errors import ClockApart, Unavailable
 from swarm.ledger.fold import Fold
 from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.log.port import Cut
@@ -20,7 +20,7 @@ from swarm.running.running import run
 from swarm.seat import seat as seats
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica
-from swarm.seat.seat import ClockApart, Seat
+from swarm.seat.seat import Seat
 
 
 async def sit(

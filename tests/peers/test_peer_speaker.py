@@ -10,12 +10,12 @@ from faulty_logs import Crash, Crashing, Lossy, Noisy, Through
 from small_rooms import Sitting, go, member, room
 
 from swarm.clock import utc_now
-from swarm.errors import SwarmError, Unavailable
+from swarm.errors import SecondProcess, SwarmError, Unavailable
 from swarm.ledger.fold import Fold
 from swarm.seat.outbox import FileOutbox, MemoryOutbox
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
-from swarm.seat.speaker import SecondProcess, Speaker
+from swarm.seat.speaker import Speaker
 from swarm.signed.entry import parse_entry
 
 TICK = {"kind": "room.tick"}

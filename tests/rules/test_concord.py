@@ -10,7 +10,7 @@ from protocols.concord.selection import Ballot, SelectionRules, select
 from protocols.core.canonical import canonical, digest
 from protocols.duties.duties import ImproveDuty, ProposeDuty, QuoteDuty, ScoreDuty
 from protocols.messages.concord import option_id, reserve_digest
-from protocols.room.outcome import decision_of
+from protocols.room.outcome import Agreed, decision_of
 from protocols.stage.stage import Refused
 from tests.rules.table import Table, hexed, key_of, state_of
 
@@ -680,15 +680,15 @@ def test_the_decision_is_the_selection_over_the_final_table(tries: int, equal: b
     decision, selection = decision_of(table.room.ending, table.room.concord), table.concord.selection
     assert decision is not None and selection is not None
     again = _final(table, standing)
-    assert (again.outcome, again.winner) == ("accepted", decision["id"])
-    assert (list(again.vector), again.least_satisfied) == (decision["vector"], decision["least_satisfied"])
+    assert (again.outcome, again.winner) == ("accepted", decision.id)
+    assert (list(again.vector), again.least_satisfied) == (list(decision.vector), decision.least_satisfied)
     assert again.objections == selection.objections and again.also == selection.also
     if tries:
-        assert (again.rule, again.tied) == (decision["rule"], selection.tied)
+        assert (again.rule, again.tied) == (decision.rule, selection.tied)
     else:
         assert _final(table, table.concord.status_quo) == selection
-    assert decision["improvements"] == tries + (tries == 3)
-    assert decision["scores"] == {m: table.concord.table.scores[m][standing] for m in "abc"}
+    assert decision.improvements == tries + (tries == 3)
+    assert decision.scores == {m: table.concord.table.scores[m][standing] for m in "abc"}
 
 
 # -- ratification -----------------------------------------------------------------------------------------------------
@@ -711,8 +711,8 @@ def test_agreement_needs_every_member() -> None:
     assert table.ending == ("agreed", None)
     decision = decision_of(table.room.ending, table.room.concord)
     assert decision is not None
-    assert decision["option"] == {"title": "Y", "offer": {}}
-    assert (decision["vector"], decision["rule"], decision["least_satisfied"]) == ([60, 65, 70], "maximin", "a")
+    assert decision.option == Agreed("Y", {})
+    assert (decision.vector, decision.rule, decision.least_satisfied) == ((60, 65, 70), "maximin", "a")
 
 
 def test_no_agreement_says_who_and_how() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,7 @@ from protocols.core.findings import CODES
 from protocols.core.instants import SECOND
 from protocols.duties.duties import RevealDuty, TickDuty
 from protocols.messages.bodies import KINDS
-from protocols.room.outcome import decision_of
+from protocols.room.outcome import Agreed, decision_of
 from tests.rules.moves import answer_to, promises_of, samples
 from tests.rules.table import STEP_S, TOUR, Table, fold, hexed
 
@@ -173,7 +174,9 @@ def test_the_order_of_the_roster_decides_nothing_but_ties(
     first, second = decision_of(one.ending, one.concord), decision_of(two.ending, two.concord)
     assert (first is None) == (second is None)
     if first is not None and second is not None:
-        assert {**first, "option": first["option"]["offer"]} == {**second, "option": second["option"]["offer"]}
+        assert replace(first, option=Agreed("", first.option.offer)) == replace(
+            second, option=Agreed("", second.option.offer)
+        )
     if one.accord is not None and two.accord is not None:
         assert _relations(one) == _relations(two)
 

@@ -190,8 +190,8 @@ def explain(name: str | None, source: Source | None = None, *, as_of: str | None
 
     Example:
         >>> from swarm import explain
-        >>> explain("violated")[0].kind
-        'state'
+        >>> [meaning.kind for meaning in explain("violated")]
+        ['finding', 'state']
     """
     if source is None:
         found = list(_of_language(name or "", None, ()))

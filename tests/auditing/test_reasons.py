@@ -147,8 +147,8 @@ def test_what_would_have_changed_it_holds_when_the_table_is_decided_again(printe
     told = texts(would_have_changed(fold_of(printer)))
     said = re.search(r"Had (\w+) scored “A laser without service” (\d+) or more instead of (\d+)", told)
     assert said is not None
-    table = printer.summary["considered"]["table"]
-    option = next(o["id"] for o in printer.summary["considered"]["options"] if o["title"] == "A laser without service")
+    table = printer.plain()["considered"]["table"]
+    option = next(o["id"] for o in printer.plain()["considered"]["options"] if o["title"] == "A laser without service")
     for points, wins in ((int(said[2]), True), (int(said[2]) - 1, False)):
         scores = table["ballots"][said[1]]["scores"]
         ballots = {**table["ballots"], said[1]: {**table["ballots"][said[1]], "scores": {**scores, option: points}}}

@@ -52,7 +52,7 @@ def test_run_and_audit_tell_the_same(wood: Any) -> None:
     result, ledger = wood
     shown = json.loads(json.dumps(audit(ledger).plain()))
     for key in ("claims", "patterns", "considered"):
-        assert shown[key] == result.plain()[key] == json.loads(json.dumps(result.summary[key])), key
+        assert shown[key] == json.loads(json.dumps(result.plain()[key])), key
     ends = {"not_pinned", "not_complete", "uncovered"}
     assert [f for f in shown["findings"] if f["code"] not in ends] == result.plain()["findings"]
 

@@ -16,9 +16,8 @@ from protocols.core.message import Message
 from protocols.messages.commitments import ReportEvent
 from protocols.stage.stage import Refused
 from swarm.clock import utc_now
-from swarm.errors import BadInput
+from swarm.errors import BadInput, RolledBack
 from swarm.ledger.fold import Fold
-from swarm.log.port import RolledBack
 from swarm.log.tls import trusted
 from swarm.seat.opening import find_opener
 from swarm.seat.replica import Replica

@@ -12,10 +12,9 @@ from small_rooms import Sitting, go, member, room
 from protocols.messages.commitments import ReportEvent
 from protocols.messages.room import Leave, Tick
 from swarm.clock import utc_now
-from swarm.errors import SwarmError, Unavailable
+from swarm.errors import RolledBack, SwarmError, Unavailable
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog
-from swarm.log.port import RolledBack
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.seat import Seat
 from swarm.seat.speaker import Speaker

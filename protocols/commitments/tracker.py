@@ -63,6 +63,11 @@ class Tracker:
 
     # -- terms ----------------------------------------------------------------------------------------------------
 
+    @property
+    def terms(self) -> Mapping[str, CommitmentTerms]:
+        """The terms of every commitment that was declared, by its id."""
+        return self._known
+
     def knows(self, name: str) -> bool:
         """Return whether a commitment with the id *name* was declared."""
         return name in self._known
@@ -162,8 +167,11 @@ class Tracker:
         self._machine.happened(AGREED, {}, self._machine.log, self._machine.log, (item,))
         self._machine.run()
 
-    def advance(self, at: Instant) -> list[Transition]:
-        """Let every deadline before *at* pass: a deadline itself is still in time, one microsecond later is not."""
+    def advance(self, at: Instant, item: int | None = None) -> list[Transition]:
+        """Let every deadline before *at* pass: a deadline itself is still in time, one microsecond later is not.
+
+        *item* is the item of the log that shows it, for a tracker that keeps its moves (`Chronicle`).
+        """
         self._reach(at)
         return list(self._moved())
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from protocols.commitments.acts import Act, Transition, act_of
+from protocols.commitments.chronicle import Chronicle
 from protocols.commitments.reports import check_authority
 from protocols.commitments.tracker import Tracker
 from protocols.concord.options import check_commitments
@@ -44,19 +45,24 @@ class Promises:
     """What each member said that was refused, since it last said something that was accepted."""
 
     @classmethod
-    def open(cls, setting: Setting, calendar: Calendar) -> "Promises | None":
+    def open(cls, setting: Setting, calendar: Calendar, *, keeps_moves: bool = False) -> "Promises | None":
         """Return the promises of a room, or None if they are not on its agenda.
 
         Raises `Refused` if the opening promises something impossible.
         """
-        tracker = _tracker(setting.opening)
+        tracker = _tracker(setting.opening, Chronicle if keeps_moves else Tracker)
         return None if tracker is None else cls(setting, calendar, tracker)
+
+    @property
+    def chronicle(self) -> Chronicle | None:
+        """The tracker with every move that it saw; None unless the room was opened so that it keeps them."""
+        return self.tracker if isinstance(self.tracker, Chronicle) else None
 
     # -- the fold -------------------------------------------------------------------------------------------------
 
     def pass_time(self, at: Instant, position: int) -> list[Finding]:
         """Let the windows pass that have ended by log time *at*; return what broke, as found at *position*."""
-        return self._moved(self.tracker.advance(self.calendar.promised(at)), position)
+        return self._moved(self.tracker.advance(self.calendar.promised(at), position), position)
 
     def agree(self, at: Instant, position: int) -> None:
         """Let the built-in event ``agreed`` happen; the calendar has been started before."""
@@ -216,7 +222,7 @@ def _told(exchange: Exchange, step: str, length: int) -> str:
     return f"a cycle of {length}, the third time: {shown}"
 
 
-def _tracker(opening: RoomOpen) -> Tracker | None:
+def _tracker(opening: RoomOpen, kind: type[Tracker]) -> Tracker | None:
     parties = [entry.name for entry in opening.roster]
     try:
         check_authority(parties, opening.events, opening.powers)
@@ -228,7 +234,7 @@ def _tracker(opening: RoomOpen) -> Tracker | None:
         if opening.status_quo is not None and opening.status_quo.commitments:
             raise Refused("bad_opening", "status_quo: it has commitments, the agenda has none")
         return None
-    tracker = Tracker(parties, opening.events, opening.powers, listed_events_only=True)
+    tracker = kind(parties, opening.events, opening.powers, listed_events_only=True)
     ids = [terms.id for terms in opening.promises]
     for place, terms in enumerate(opening.promises):
         if ids.count(terms.id) > 1:

@@ -66,8 +66,11 @@ class Room:
     findings: list[Finding] = field(default_factory=list)
 
     @classmethod
-    def open(cls, event: Event, author_key: str) -> "Room":
-        """Open the room from its first record, or raise `Refused` and say what is out of bounds."""
+    def open(cls, event: Event, author_key: str, *, keeps_moves: bool = False) -> "Room":
+        """Open the room from its first record, or raise `Refused` and say what is out of bounds.
+
+        With *keeps_moves* its promises keep every move they make (`Promises.chronicle`), and memory grows with them.
+        """
         if event.position != 1 or not isinstance(event.body, RoomOpen):
             raise Refused("not_opened", "a room begins with room.open at position 1")
         setting = Setting.of(event.body, opening_id=event.id, author_key=author_key)
@@ -75,7 +78,7 @@ class Room:
             raise Refused("bad_opening", "roster: the author of an opening is one of its members")
         calendar = Calendar.of(event.body.rehearsal)
         spending = Spending(event.body.rules.budget or Budget(), setting.members)
-        promises = Promises.open(setting, calendar)
+        promises = Promises.open(setting, calendar, keeps_moves=keeps_moves)
         room = cls(setting, 1, event.at, calendar, Joining(setting), spending, Evidence(setting), promises=promises)
         room._spend(event)
         room._enter(room.joining)

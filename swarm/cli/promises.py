@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from protocols.commitments.chronicle import Passage
 from protocols.core.canonical import JSON
 from protocols.core.instants import Instant, show_instant
 from swarm.errors import BadInput
 from swarm.history.graph import draw, format_of
-from swarm.history.recorder import Move
 from swarm.history.tables import STATE_COLUMNS, Due, csv_text, due_table, state_rows
 from swarm.history.timeline import FAILED, Timeline, read_span, show
 from swarm.text import table, visible
@@ -102,7 +102,7 @@ def _wrote(out: Console | None, what: str, path: Path) -> None:
         out.print(f"{what} written to {visible(str(path))}", style="dim")
 
 
-def _print_changes(out: Console, timeline: Timeline, moves: Sequence[Move], *, many: bool) -> None:
+def _print_changes(out: Console, timeline: Timeline, moves: Sequence[Passage], *, many: bool) -> None:
     if many:
         out.print(f"{visible(timeline.source)}{_standing(timeline)}")
     if not moves:
@@ -118,7 +118,7 @@ def _standing(timeline: Timeline) -> str:
     return f" ({timeline.verdict}{until})" if timeline.verdict else ""
 
 
-def change_lines(timeline: Timeline, move: Move) -> list[str]:
+def change_lines(timeline: Timeline, move: Passage) -> list[str]:
     """Return a move as lines: what became what and when it came true, then why, and when it was noted."""
     changed = move.before != move.after
     what = f"{move.before} → {move.after}" if changed else f"{move.after}, {visible(move.text)}"

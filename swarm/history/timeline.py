@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from protocols.commitments.acts import Act, act_of
+from protocols.commitments.chronicle import Chronicle, Passage
 from protocols.commitments.graph import Trouble
 from protocols.commitments.lifecycle import OPEN_STATES
 from protocols.commitments.status import Status
@@ -20,7 +21,7 @@ from protocols.messages.bodies import parse_body
 from protocols.messages.commitments import COMMITMENT_BODIES, REPORT, CommitmentTerms, EventRule
 from swarm.errors import BadInput
 from swarm.files.document import Document, Source, load, validate
-from swarm.history.recorder import Item, Move, Recorder, in_words
+from swarm.history.items import Item, in_words
 from swarm.history.tracking import History, end_of, read_acts, tracker_of
 from swarm.ledger.file import FileRecord, LedgerReader
 from swarm.ledger.fold import Fold
@@ -46,15 +47,15 @@ class Timeline:
     powers: Mapping[str, Sequence[str]]
     terms: dict[str, CommitmentTerms]
     statuses: dict[str, Status]
-    moves: list[Move]
+    moves: list[Passage]
     items: dict[int, Item]
     findings: list[Finding]
     troubles: list[Trouble]
     verdict: str
-    _recorder: Recorder | None = field(repr=False)
+    _chronicle: Chronicle | None = field(repr=False)
     keys: Mapping[str, str] = field(default_factory=dict)
     """Of a ledger that was audited: each member's public key."""
-    _ahead: dict[str, Move] | None = field(default=None, repr=False)
+    _ahead: dict[str, Passage] | None = field(default=None, repr=False)
 
     def terms_of(self, name: str) -> CommitmentTerms:
         """Return the terms of the commitment or instance *name*."""
@@ -68,14 +69,14 @@ class Timeline:
         """Return what was created and has not ended, in the order of declaration."""
         return [name for name, s in self.statuses.items() if s.state in OPEN_STATES and not self.is_template(name)]
 
-    def changes(self, after: Instant, until: Instant) -> list[Move]:
+    def changes(self, after: Instant, until: Instant) -> list[Passage]:
         """Return the moves that show as of *until* and not as of *after*, in the order in which they became known."""
         return [move for move in self.moves if after < move.known <= until]
 
-    def ahead(self) -> dict[str, Move]:
+    def ahead(self) -> dict[str, Passage]:
         """Return the next move of each open commitment if nobody says anything more; none for those that stay."""
         if self._ahead is None:
-            self._ahead = {} if self._recorder is None else self._recorder.run_out(self.open())
+            self._ahead = {} if self._chronicle is None else self._chronicle.run_out(self.open())
         return self._ahead
 
     def because(self, items: Sequence[int]) -> list[Item]:
@@ -146,8 +147,8 @@ def _of_history(source: Source, as_of: str | Instant | None) -> Timeline:
     history = validate(History, document)
     acts = read_acts(history, document)
     end = end_of(history, document, as_of, acts)
-    tracker = tracker_of(history, document, {act.commitment for act in acts if act.do == "create"})
-    recorder = Recorder.of(tracker, history.commitments)
+    created = {act.commitment for act in acts if act.do == "create"}
+    chronicle = tracker_of(history, document, created, Chronicle)
     items: dict[int, Item] = {}
     findings: list[Finding] = []
     for act in acts:
@@ -155,10 +156,9 @@ def _of_history(source: Source, as_of: str | Instant | None) -> Timeline:
             break
         reason = str(history.history[act.item - 1].get("because", "")) if act.do != REPORT else ""
         items[act.item] = Item(act.item, act.at, act.by, act.do, (act,), reason)
-        recorder.item = act.item
-        refusals = recorder.apply(act).refusals
+        refusals = chronicle.apply(act).refusals
         findings += [Finding(r.code, act.item, act.by, f"{in_words(act)}: {r.why}") for r in refusals]
-    return _timeline(document.source, False, end, recorder, items, findings)
+    return _timeline(document.source, False, end, chronicle, items, findings)
 
 
 # -- ledgers -------------------------------------------------------------------------------------------------------
@@ -167,30 +167,25 @@ def _of_history(source: Source, as_of: str | Instant | None) -> Timeline:
 def _of_ledger(path: Path, until: Instant | None, records: int, verdict: str) -> Timeline:
     reader = LedgerReader(path)
     fold: Fold | None = None
-    recorder: Recorder | None = None
     items: dict[int, Item] = {}
     reports: dict[str, int] = {}
     for claimed in _held(reader, records):
         stored = Stored(claimed.position, claimed.stored, claimed.author, claimed.payload)
         if fold is None:
-            fold = Fold.open(stored, reader.room, keep=False)
-            if fold.room.promises is not None:
-                recorder = Recorder.of(fold.room.promises.tracker, fold.room.setting.opening.promises)
-                fold.room.promises.tracker = recorder
+            fold = Fold.open(stored, reader.room, keep=False, keeps_moves=True)
         elif until is not None and _lies_after(fold, stored, until):
             break
         else:
-            if recorder is not None:
-                recorder.item = claimed.position
             fold.add(stored)
         items[claimed.position] = _item(fold, reports)
-    if fold is None or recorder is None:
+    promises = None if fold is None else fold.room.promises
+    if fold is None or promises is None or promises.chronicle is None:
         return Timeline(str(path), True, until, (), {}, {}, {}, {}, [], items, [], [], verdict, None)
     end = fold.room.calendar.promised(fold.room.at)
     if until is not None and verdict != FAILED:
         # Of what a failed ledger would have said next nothing is known: no deadline is held to have passed unanswered.
         end = max(end, until)
-    return _timeline(str(path), True, end, recorder, items, list(fold.room.findings), verdict)
+    return _timeline(str(path), True, end, promises.chronicle, items, list(fold.room.findings), verdict)
 
 
 def _held(reader: LedgerReader, records: int) -> Iterator[FileRecord]:
@@ -241,27 +236,26 @@ def _timeline(
     source: str,
     ledger: bool,
     end: Instant | None,
-    recorder: Recorder,
+    chronicle: Chronicle,
     items: dict[int, Item],
     findings: list[Finding],
     verdict: str = "",
 ) -> Timeline:
-    recorder.item = None
     if end is not None:
-        recorder.advance(end)
+        chronicle.advance(end)
     return Timeline(
         source,
         ledger,
         end,
-        tuple(recorder.parties),
-        recorder.events,
-        recorder.powers or {},
-        recorder.terms,
-        recorder.statuses(),
-        recorder.moves,
+        tuple(chronicle.parties),
+        chronicle.events,
+        chronicle.powers or {},
+        dict(chronicle.terms),
+        chronicle.statuses(),
+        chronicle.moves,
         items,
         findings,
-        recorder.findings(),
+        chronicle.findings(),
         verdict,
-        recorder,
+        chronicle,
     )

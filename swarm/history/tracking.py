@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field, WithJsonSchema
 
@@ -33,6 +33,7 @@ def _fields_of(do: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 _DO_FIELDS: Final = {do: _fields_of(do) for do in DOES}
+T = TypeVar("T", bound=Tracker)
 _EVERY_LINE = frozenset({"at", "by"})
 
 _LINE_SCHEMA: Final[JSON] = {
@@ -144,7 +145,8 @@ def track(source: Source, as_of: str | Instant | None = None) -> TrackResult:
     history = validate(History, document)
     acts = read_acts(history, document)
     end = end_of(history, document, as_of, acts)
-    tracker = tracker_of(history, document, {act.commitment for act in acts if act.do == "create"})
+    created = {act.commitment for act in acts if act.do == "create"}
+    tracker = tracker_of(history, document, created, Tracker)
     refused: list[Refusal] = []
     for act in acts:
         if end is None or act.at > end:
@@ -170,15 +172,18 @@ def end_of(history: History, document: Document, as_of: str | Instant | None, ac
     return acts[-1].at if acts else None
 
 
-def tracker_of(history: History, document: Document, created: set[str | None]) -> Tracker:
-    """Return a tracker that knows the history's commitments; *created* are those that a line of it creates."""
+def tracker_of(history: History, document: Document, created: set[str | None], kind: type[T]) -> T:
+    """Return a tracker of this *kind* that knows the history's commitments.
+
+    *created* are those that a line of it creates.
+    """
     if len(set(history.parties)) < len(history.parties):
         raise document.error(("parties",), "a party stands twice")
     try:
         check_authority(history.parties, history.events, history.powers)
     except ValueError as error:
         raise document.error(("events" if str(error).startswith("events") else "powers",), str(error)) from None
-    tracker = Tracker(history.parties, history.events, history.powers, keeps_past=False, most_instances=None)
+    tracker = kind(history.parties, history.events, history.powers, keeps_past=False, most_instances=None)
     known = frozenset(terms.id for terms in history.commitments)
     for place, terms in enumerate(history.commitments):
         if tracker.knows(terms.id):

@@ -43,10 +43,11 @@ class Fold:
     reports: dict[str, tuple[int, Instant]] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, stored: Stored, room: str, *, keep: bool = True) -> "Fold":
+    def open(cls, stored: Stored, room: str, *, keep: bool = True, keeps_moves: bool = False) -> "Fold":
         """Open *room* from its first record; raises `BadEntry` if that is not a valid opening of this very room.
 
-        With *keep* the records stay at hand for an export; without, only the state and the heads do.
+        With *keep* the records stay at hand for an export; without, only the state and the heads do. *keeps_moves* is
+        `Room.open`'s.
         """
         opening = read_opening(stored, room)
         keys = [entry.key for entry in opening.roster]
@@ -61,7 +62,7 @@ class Fold:
         names = {member.key: member.name for member in opening.roster}
         event = Event(1, link.at, names[stored.author], entry.id, entry.seen_count, opening, entry.cost)
         try:
-            state = Room.open(event, stored.author)
+            state = Room.open(event, stored.author, keeps_moves=keeps_moves)
         except Refused as refused:
             raise BadEntry(refused.code, refused.why) from None
         kept, latest = [link.record] if keep else [], {link.record.author: link.record}

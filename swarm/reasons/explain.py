@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from protocols.commitments.chronicle import Passage
 from protocols.commitments.conditions import parse
-from protocols.commitments.lifecycle import MAY, TERMINAL, UNSETTLED, Role, State, allows
-from protocols.commitments.lifecycle import Move as Step
+from protocols.commitments.lifecycle import MAY, TERMINAL, UNSETTLED, Move, Role, State, allows
 from protocols.commitments.status import Status
 from protocols.commitments.tree import Condition, LifeCycle, event_of, leaves
 from protocols.core.canonical import JSON
@@ -22,7 +22,7 @@ from protocols.messages.commitments import EventRule
 from swarm.errors import BadInput
 from swarm.files.document import Document, Source
 from swarm.files.scalars import quote
-from swarm.history.recorder import Item, Move
+from swarm.history.items import Item
 from swarm.history.timeline import FAILED, Timeline, base_of, is_ledger, read_timeline, show
 from swarm.ledger.file import LedgerReader
 from swarm.ledger.fold import Fold
@@ -79,8 +79,8 @@ class Explanation:
     status: Status | None = None
     condition: str = ""
     because: tuple[Item, ...] = ()
-    life: tuple[Move, ...] = ()
-    ahead: Move | None = None
+    life: tuple[Passage, ...] = ()
+    ahead: Passage | None = None
     could: tuple[str, ...] = ()
     commitments: tuple[tuple[str, Status], ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -126,7 +126,7 @@ class Explanation:
         for item in self.because:
             yield f"  because  {_shown(item)}"
 
-    def _moved(self, move: Move) -> str:
+    def _moved(self, move: Passage) -> str:
         name = "" if self.kind == "commitment" else f"{visible(move.commitment)}: "
         if move.before == move.after:
             return f"{name}{move.after}, {visible(move.text)}, {show(move.since)}"
@@ -403,7 +403,7 @@ def _could(name: str, timeline: Timeline) -> Iterator[str]:
                 if other.state != leaf.state:
                     yield f"{leaf}: {leaf.commitment} is {other.state}"
     for step, role in MAY.items():
-        if allows(state, step) and step is not Step.ACCEPT:
+        if allows(state, step) and step is not Move.ACCEPT:
             who = {
                 Role.DEBTOR: status.debtor,
                 Role.CREDITOR: status.creditor,

@@ -5,11 +5,11 @@ from typing import Final
 
 from markupsafe import Markup
 
+from protocols.commitments.chronicle import Passage
 from protocols.commitments.conditions import parse
 from protocols.commitments.tracker import Tracker
 from protocols.commitments.tree import And, Before, By, Condition, No, Or, Timed, Within, mentioned
 from protocols.core.instants import DAY, SECOND, Instant, show_instant
-from swarm.history.recorder import Move
 from swarm.history.timeline import Timeline, base_of
 from swarm.report.drawing import Drawing, element
 from swarm.report.headline import STATE_WORDS
@@ -107,7 +107,7 @@ def draw_lanes(timeline: Timeline, names: Sequence[str], windows: Mapping[str, I
     return art.done(NAMES + WIDTH + 40, height)
 
 
-def _first(moves: Sequence[Move]) -> Instant:
+def _first(moves: Sequence[Passage]) -> Instant:
     return next((m.since for m in moves if m.since is not None), 0)
 
 
@@ -115,9 +115,9 @@ def _lane(
     art: Drawing,
     timeline: Timeline,
     name: str,
-    moves: Sequence[Move],
+    moves: Sequence[Passage],
     window: Instant | None,
-    ahead: Move | None,
+    ahead: Passage | None,
     y: float,
     place: Callable[[Instant], float],
     now: Instant,

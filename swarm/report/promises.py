@@ -10,7 +10,7 @@ from protocols.core.findings import CODES
 from protocols.core.instants import SECOND, Instant, show_instant
 from protocols.room.room import Room
 from swarm.history.graph import picture_of
-from swarm.history.recorder import Item
+from swarm.history.items import Item
 from swarm.history.svg import draw_svg
 from swarm.history.tables import due_table
 from swarm.history.timeline import Timeline

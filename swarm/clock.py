@@ -1,4 +1,4 @@
-"""The process's own clock: it dates what is sent and decides when to look; no rule ever reads it."""
+"""The process's own clock: it dates what is sent and decides when to look. No rule ever reads it."""
 
 from time import time_ns
 
@@ -11,5 +11,5 @@ def utc_now() -> Instant:
 
 
 def earlier(a: Instant | None, b: Instant | None) -> Instant | None:
-    """Return the earlier of two instants, None standing for never."""
+    """Return the earlier of two instants; None means never."""
     return b if a is None else a if b is None else min(a, b)

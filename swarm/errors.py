@@ -57,7 +57,7 @@ class WrongLast(WireError):
 
 
 class LogFull(WireError):
-    """The store, the stream or the author's own cap holds no more."""
+    """The store, the stream or the author's own cap is full."""
 
 
 class TooLarge(WireError):
@@ -65,25 +65,26 @@ class TooLarge(WireError):
 
 
 class Unsaid(WireError):
-    """The log refuses what a key has signed for it, and may have kept it all the same.
+    """The log refuses an entry that a key has signed for it, and may have kept it nevertheless.
 
     Nothing else is signed under that entry's number: two entries with one number would be proof against their author.
     """
 
 
 class Denied(WireError):
-    """The server does not allow this key that subject."""
+    """The server does not let this key use that subject."""
 
 
 class Untrusted(WireError):
-    """The server shows no certificate that we trust, or offers no TLS where it was asked for."""
+    """The server shows no certificate that we trust, or offers no TLS although it was requested."""
 
 
 class RolledBack(WireError):
-    """The log ends before a record that this reader was given or that was acknowledged to it, and goes on doing so.
+    """The log ends before a record that this reader was given or that was acknowledged to it, and this persists.
 
-    Somebody restored an old store, or deleted and re-created the stream. A replica that merely lags is waited for; one
-    that is cut off from the others for longer than the call's time-out looks the same, so ask again before giving up.
+    Somebody restored an old store, or deleted and re-created the stream. A replica that merely lags is waited for. A
+    replica that is cut off from the others for longer than the call's time-out looks the same, so ask again before
+    giving up.
     """
 
 
@@ -92,4 +93,4 @@ class SecondProcess(SwarmError):
 
 
 class ClockApart(SwarmError):
-    """The clock of this process and that of the log are too far apart for what it says to count."""
+    """The clocks of this process and of the log differ too much for its entries to count."""

@@ -1,4 +1,4 @@
-"""Names of a package that load their module when they are first used, so that nobody waits for what they do not use."""
+"""Names of a package that load their module on first use, so that nobody waits for what they do not use."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` for *package*, whose names are found in the modules that *homes* gives."""
+    """Return ``__getattr__`` and ``__dir__`` for *package*; *homes* maps each name to its module."""
 
     def get(name: str) -> Any:
         if name not in homes:

@@ -1,4 +1,4 @@
-"""Names that people could take for one another are refused where a room opens; a member's identity is its key."""
+"""Names that people could confuse are refused when a room opens; a member's identity is its key."""
 
 import re
 import unicodedata
@@ -10,14 +10,16 @@ from swarm.text import is_invisible
 
 _MARKS_OF_DIRECTION = "\u200e\u200f"
 _DOT_ON_DOT = re.compile("([ijl])\u0307+")
-"""A combining dot over what has one, or nearly, is drawn as nothing more. The tables lack this, and the dotless j."""
+"""A combining dot over a letter that already has a dot, or nearly, is invisible. The tables lack this, and the dotless
+j.
+"""
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise ``ValueError`` if one of *names* holds invisible characters or looks like another.
+    """Raise ``ValueError`` if one of *names* contains invisible characters or looks like another.
 
-    Alike are names that a font shows alike (the skeletons of Unicode's UTS 39, with ``1`` and ``l``, ``0`` and ``O``,
-    ``rn`` and ``m`` among them), in the case they have or in lower case.
+    Two names look alike if fonts show them alike (the skeletons of Unicode's UTS 39, with ``1`` and ``l``, ``0`` and
+    ``O``, ``rn`` and ``m`` among them), in their own case or in lower case.
     """
     known: dict[tuple[str, str], int] = {}
     for place, name in enumerate(names):
@@ -36,13 +38,13 @@ def _skeleton(name: str) -> str:
 
 
 def _prototype(character: str) -> str:
-    """Return what *character* can be taken for: one and the same for all that look alike."""
+    """Return the character that *character* can be taken for; it is the same for all characters that look alike."""
     alike = _alike(character)
     if len(alike) != 1:
-        # None, or a prototype itself: it lists all who look like it.
+        # Either None, or *character* is a prototype itself: it lists all characters that look like it.
         return character
     other = alike[0].strip(_MARKS_OF_DIRECTION)
-    # Of two characters that only list each other either may be the prototype; a sequence always is.
+    # If two characters list only each other, either may be the prototype; a sequence always is.
     both_may = len(other) == 1 and len(_alike(other)) == 1
     return min(character, other) if both_may else other
 

@@ -1,8 +1,8 @@
 """Members' texts as people see them: data, never instructions to a terminal.
 
-Control, bidirectional, zero-width, blank and separator characters become visible escapes, and so do the marks with
-which our own views say that something is so: what a member writes can neither move the cursor, nor break a line, nor
-pass for a line of ours. What is stored and what JSON shows stays as it was said.
+Control, bidirectional, zero-width, blank and separator characters become visible escapes. So do the marks with which
+our own views state facts. A member's text can therefore neither move the cursor, nor break a line, nor imitate a line
+of ours. What is stored, and what JSON shows, stays exactly as it was said.
 """
 
 import unicodedata
@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from rich.cells import cell_len, set_cell_size
 
 MARKS = "✓✕≠→"
-"""What our views mark facts with; inside a member's text they are escaped, and so is what looks like them."""
+"""The marks with which our views state facts; inside a member's text they are escaped, and so are their lookalikes."""
 _LOOKALIKES = "✔✅☑🗸✖✗✘❌❎⨯≢⇒➔➜➙➝➞⟶⇢⭢🡒🡪"
 _ESCAPED = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
 _SHOWN_SPACES = " \u3000"
-# Letters, marks and symbols that leave nothing, or only a blank, on the screen.
+# Letters, marks and symbols that show nothing, or only a blank, on the screen.
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159")
 _VARIATIONS = (("\u180b", "\u180f"), ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef"))
 _MOST_MARKS = 3
-"""Combining marks that one letter may carry; more would run into the lines above and below."""
+"""How many combining marks one letter may carry; more would run into the lines above and below."""
 
 
 def is_invisible(character: str) -> bool:
-    """Tell whether *character* shows nothing of itself, or only a space; of spaces, the plain one does too."""
+    """Tell whether *character* shows nothing, or only a space; this includes every space except the plain one."""
     return (
         unicodedata.category(character) in _ESCAPED
         or character in _BLANK
@@ -32,32 +32,33 @@ def is_invisible(character: str) -> bool:
 
 
 def fingerprint(key: str) -> str:
-    """Return a public key as people compare it at a glance: its first and last four characters.
+    """Return a public key in the form that people compare at a glance: its first and last four characters.
 
-    It tells keys apart that nobody made alike on purpose; what rests on a key takes all of it.
+    It distinguishes keys that nobody made alike on purpose; for anything that depends on a key, compare all of it.
     """
     return f"{key[:4]}…{key[-4:]}" if len(key) > 9 else visible(key)
 
 
 def named(name: str, key: str) -> str:
-    """Return a member's name, visibly, with the fingerprint of its key."""
+    """Return a member's name, made visible, with the fingerprint of its key."""
     return f"{visible(name)} ({fingerprint(key)})"
 
 
 def visible(text: str) -> str:
-    """Return *text* on one line, everything that is not plainly visible shown as an escape."""
+    """Return *text* on one line, with every character that is not plainly visible shown as an escape."""
     return "".join(_pieces(text))
 
 
 def _pieces(text: str) -> list[str]:
-    """Return what stands for each character of *text*; an escape is one piece."""
+    """Return the piece that represents each character of *text*; an escape is one piece."""
     if text.isascii() and text.isprintable() and "\\" not in text:
         return list(text)
     pieces: list[str] = []
     carried = _MOST_MARKS
     for character in text:
         if unicodedata.category(character) in ("Mn", "Me"):
-            # On nothing of the member's own a mark would change ours; on some letters it makes one of our marks.
+            # Without a letter of the member's own, a mark would change our text; on some letters, it would create one
+            # of our marks.
             on_letter = carried < _MOST_MARKS and not is_invisible(character)
             made = unicodedata.normalize("NFC", pieces[-1] + character) if on_letter else ""
             carried += 1
@@ -82,7 +83,7 @@ def _escape(character: str) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """Return *text* visibly, cut to *width* terminal cells with an ellipsis; no escape is cut in two."""
+    """Return *text*, made visible and cut to *width* terminal cells with an ellipsis; no escape is cut in two."""
     pieces = _pieces(text)
     shown = "".join(pieces)
     if cell_len(shown) <= width:
@@ -97,7 +98,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Return *text* in *width* terminal cells, cut or filled; widths are counted after escaping."""
+    """Return *text* in *width* terminal cells, cut or padded; widths are counted after escaping."""
     cells = cell_len(text)
     if cells > width:
         return set_cell_size(text, width - 1) + "…"

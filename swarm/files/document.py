@@ -52,22 +52,22 @@ __all__ = [
 
 MAX_BYTES: Final = 64 * 2**20
 MAX_YAML_BYTES: Final = 4 * 2**20
-"""YAML is read at about half a megabyte a second; a history larger than this is written as JSON."""
+"""YAML is read at about half a megabyte per second; a larger history should be written as JSON."""
 MAX_DEPTH: Final = 64
-"""Far beyond any of our files, and well within what the readers can recurse into."""
+"""Far more than any of our files needs, and well within the recursion limits of the readers."""
 MAX_NODES: Final = 1_000_000
-"""Values after aliases are expanded, which is what a reader of the data walks through."""
+"""Values after aliases are expanded, because a reader of the data walks through all of them."""
 
 _STR_TAGS = frozenset({"!", "tag:yaml.org,2002:str"})
 _COLLECTION_TAGS = frozenset({"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"})
-# Possessive: of a repetition with alternatives the engine would else keep a hundred bytes for every character.
+# Possessive quantifiers: otherwise the engine would keep a hundred bytes for every character.
 _JSON_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]|[^\s{}\[\],:"]++')
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(slots=True)
 class _Place:
-    """Where a value stands: its line (of its key, in a mapping) and the places of what it holds."""
+    """The place of a value: its line (in a mapping, the line of its key) and the places of the values inside it."""
 
     line: int
     parts: "dict[str, _Place] | list[_Place] | None" = None
@@ -75,7 +75,7 @@ class _Place:
 
 @dataclass(slots=True, eq=False)
 class Document:
-    """What a file holds, and where. ``data`` may share parts (aliases) and is to be read, never changed."""
+    """The content of a file, with places. ``data`` may share parts (aliases); read it, and never change it."""
 
     data: Any
     source: str
@@ -83,7 +83,7 @@ class Document:
     _json: str | None = field(default=None, repr=False)
 
     def line(self, path: Path) -> int | None:
-        """Return the line of *path*, or of its nearest holder that exists; ``None`` for data not from a file."""
+        """Return the line of *path*, or of its nearest existing holder; ``None`` for data that is not from a file."""
         if self._place is None and self._json is not None:
             # Lines of JSON are looked up only for a complaint, so that a good file is read at the C decoder's speed.
             self._place, self._json = _places(self._json, self.source), None
@@ -98,7 +98,7 @@ class Document:
         return place.line
 
     def error(self, path: Path, message: str) -> BadInput:
-        """Return the complaint *message* about *path*, to be raised."""
+        """Return an error with *message* about *path*, to be raised."""
         place = dotted(path)
         return BadInput(f"{place}: {message}" if place else message, source=self.source, line=self.line(path))
 
@@ -116,14 +116,14 @@ Source = str | os.PathLike[str] | Mapping[str, Any] | Document
 
 
 def load(source: Source) -> Document:
-    """Return the document of a path or of plain data; every verb's Python function takes either."""
+    """Return the document of a path or of plain data; the Python function of every verb accepts either."""
     if isinstance(source, Document):
         return source
     return read_document(source) if isinstance(source, str | os.PathLike) else from_data(source)
 
 
 def read_document(path: str | os.PathLike[str]) -> Document:
-    """Read the YAML 1.2 or JSON file at *path*; raise `BadInput` if it cannot be read or means nothing."""
+    """Read the YAML 1.2 or JSON file at *path*; raise `BadInput` if it cannot be read or is neither."""
     source = os.fspath(path)
     shown = source if source.isprintable() else quote(source, 200)
     try:
@@ -153,7 +153,8 @@ def _parse(content: bytes, source: str) -> Document:
     try:
         return _parse_json(text, source)
     except _Malformed as in_json:
-        # Flow style such as {members: [A, B]} is YAML. If it is neither, the reading that got further is the meant one.
+        # Flow style such as {members: [A, B]} is YAML. If the text is neither, the reader that got further was probably
+        # meant.
         if len(text) > MAX_YAML_BYTES:
             raise
         try:
@@ -163,7 +164,7 @@ def _parse(content: bytes, source: str) -> Document:
 
 
 class _Malformed(BadInput):
-    """The text is not in the notation it was read as; anything else said of it is final."""
+    """The text is not in the notation in which it was read; any other error about it is final."""
 
 
 class _DuplicateKey(Exception):
@@ -215,7 +216,7 @@ def _parse_json(text: str, source: str) -> Document:
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """Yield every text and key in *data*."""
+    """Yield every text and every key in *data*."""
     rest = [data]
     while rest:
         value = rest.pop()
@@ -251,9 +252,9 @@ def _too_deep(data: Any) -> bool:
 
 
 def _places(text: str, source: str) -> _Place | None:
-    """Return where the values of JSON stand, None if they are too many to keep that of each.
+    """Return the places of the values in JSON, or None if there are too many to store.
 
-    Raises, with the line, for what the fast reading found or could not see.
+    Raises an error, with the line, for what the fast reader found or could not see.
     """
     try:
         return _build_json(text, source).place
@@ -262,7 +263,10 @@ def _places(text: str, source: str) -> _Place | None:
 
 
 def _build_json(text: str, source: str) -> "_Builder":
-    """Read JSON once more, slowly, for the places of its values; raises where the fast reading could not say why."""
+    """Read JSON again, slowly, for the places of its values.
+
+    Raises an error where the fast reader could not say why.
+    """
     builder = _Builder(source)
     line, end = 1, 0
     for token in _JSON_TOKEN.finditer(text):
@@ -276,7 +280,7 @@ def _build_json(text: str, source: str) -> "_Builder":
         elif word[0] == '"':
             builder.scalar(json.loads(word) if "\\" in word else word[1:-1], word, line)
         else:
-            builder.scalar(None, word, line)  # the value is known already, only its place is wanted
+            builder.scalar(None, word, line)  # the value is already known; only its place is needed
     return builder
 
 
@@ -327,7 +331,7 @@ def _take(builder: "_Builder", event: Any) -> None:
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or list that is being read."""
+    """A mapping or list that is still being read."""
 
     value: Any
     place: _Place
@@ -338,7 +342,7 @@ class _Open:
 
 
 class _Builder:
-    """Makes data and places from what either parser reports, without recursion."""
+    """Builds data and places from the events of either parser, without recursion."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -352,7 +356,7 @@ class _Builder:
 
     @property
     def at_key(self) -> bool:
-        """Whether the next thing is a mapping's key."""
+        """Whether the next value is a mapping's key."""
         return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
 
     def scalar(self, value: Any, text: str, line: int, anchor: str | None = None) -> None:
@@ -408,7 +412,7 @@ class _Builder:
             holder.key = None
 
     def _whole(self, text: str, line: int) -> str:
-        """Join surrogate pairs that were written as two escapes, as JSON does; refuse a lone one."""
+        """Join surrogate pairs that were written as two escapes, as JSON does; refuse a lone surrogate."""
         try:
             text.encode()
         except UnicodeEncodeError:
@@ -420,7 +424,7 @@ class _Builder:
 
 
 def from_data(data: Any, source: str = "<data>") -> Document:
-    """Take plain Python data as if it had been read from a file; floats become the decimal they print as."""
+    """Treat plain Python data as if it had been read from a file; a float becomes the decimal that it prints as."""
     return Document(_plain(data, source, (), iter(range(MAX_NODES))), source)
 
 

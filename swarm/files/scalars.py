@@ -1,9 +1,9 @@
-"""Scalars as our files hold them: no value is rounded, repaired or guessed at.
+"""Scalars in our files: no value is rounded, repaired or guessed.
 
-Whole numbers arrive as ``int``, numbers with a fraction or an exponent as ``Decimal``, so no float ever exists.
-A number that JSON cannot hold (NaN, the infinities, 1e999, an integer of 5,000 digits) arrives as `UnheldNumber`, so
-that the rule for its place can refuse it there. Everything that YAML 1.2's core schema does not call null, a boolean
-or a number is text: ``no``, ``12:30`` and ``2026-01-01T00:00:00Z`` among it.
+Whole numbers become ``int``; numbers with a fraction or an exponent become ``Decimal``, so floats never occur. A number
+that JSON cannot represent (NaN, the infinities, 1e999, an integer of 5,000 digits) becomes `UnheldNumber`, so that the
+rule for its place can refuse it there. Anything that YAML 1.2's core schema does not call null, a boolean or a number
+is text, including ``no``, ``12:30`` and ``2026-01-01T00:00:00Z``.
 """
 
 import re
@@ -15,10 +15,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, StringConstraints, WithJsonSchema
 
 LONGEST_NUMBER = 400
-"""Characters of a number. The largest double has 309 digits; longer literals are noise or an attack on the parser."""
+"""Characters of a number. The largest double has 309 digits; longer literals are noise, or an attack on the parser."""
 
 LARGEST_EXPONENT = 400
-"""Decimal exponents beyond this overflow or vanish in a double, and would be written out as that many zeros."""
+"""Larger decimal exponents overflow or vanish in a double, and would be written out with that many zeros."""
 
 NOT_A_NUMBER = "a number that JSON cannot hold"
 
@@ -37,7 +37,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class UnheldNumber:
-    """A number that JSON cannot hold, as it was written; ``integer`` if only its size is at fault."""
+    """A number that JSON cannot represent, as it was written; ``integer`` if only its size is wrong."""
 
     text: str
     integer: bool = False
@@ -60,13 +60,13 @@ def read_fraction(text: str) -> Decimal | UnheldNumber:
         return UnheldNumber(text)
     try:
         number = Decimal(text)
-    except InvalidOperation:  # an exponent beyond what even decimals hold
+    except InvalidOperation:  # an exponent that even decimals cannot represent
         return UnheldNumber(text)
     return number if hold_decimal(number) else UnheldNumber(text)
 
 
 def hold_decimal(number: Decimal) -> bool:
-    """Return whether JSON can hold *number*: it is finite and a double of its size exists."""
+    """Return whether JSON can represent *number*: it is finite and within the range of a double."""
     exponent = number.as_tuple().exponent
     return isinstance(exponent, int) and abs(exponent) <= LARGEST_EXPONENT and _fits(float(number))
 
@@ -92,7 +92,7 @@ def read_plain(text: str) -> Scalar:
 
 
 def write_decimal(number: Decimal) -> str:
-    """Write *number* without an exponent, its digits kept: ``1.50`` stays ``1.50``, ``2E+3`` is ``2000``."""
+    """Write *number* without an exponent and with its digits kept: ``1.50`` stays ``1.50``, ``2E+3`` is ``2000``."""
     return format(number, "f")
 
 
@@ -135,12 +135,12 @@ ValueText = Annotated[
 
 
 def quote(text: str, limit: int = 60) -> str:
-    """Show foreign text on one line: quoted, cut to *limit*, everything unprintable as a visible escape."""
+    """Show foreign text on one line: quoted, cut to *limit*, with everything unprintable as a visible escape."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")
 
 
 def describe(value: Any) -> str:
-    """Say in words what *value* is, for messages: ``text '85'``, ``the number 0.8``, ``a list``, ``nothing``."""
+    """Describe *value* for messages: ``text '85'``, ``the number 0.8``, ``a list``, ``nothing``."""
     if value is None:
         return "nothing (null)"
     if isinstance(value, bool):

@@ -14,7 +14,7 @@ DecideResult = Selection
 
 Points = Annotated[int, Field(ge=LOWEST, le=HIGHEST)]
 
-# A score or reason may be anything here: a wrong one voids its ballot, by the selection's own rules, not the file.
+# A score or reason may be anything here: the selection's own rules, not the file, make a wrong one void its ballot.
 Score = Annotated[Any, WithJsonSchema({"type": "integer", "minimum": LOWEST, "maximum": HIGHEST})]
 Reason = Annotated[Any, WithJsonSchema({"type": "string", "minLength": 1})]
 
@@ -28,7 +28,7 @@ class TableBallot(Message):
 
 
 class TableRules(Message):
-    """How the table is decided; ``rejects`` is how many rejections one ballot may hold."""
+    """How the table is decided; ``rejects`` is how many rejections one ballot may contain."""
 
     quorum: Literal["all"] | Annotated[int, Field(ge=1)] = "all"
     bar: Points = 50
@@ -48,7 +48,7 @@ class Table(Message):
 
 
 def read_table(document: Document) -> Table:
-    """Return the table in *document*, or raise `BadInput` for what cannot be decided on."""
+    """Return the table in *document*, or raise `BadInput` if it cannot be decided."""
     table = validate(Table, document)
     for field in ("members", "options"):
         _refuse_repeated(field, getattr(table, field), document)
@@ -108,7 +108,7 @@ def _ballot(ballot: TableBallot) -> Ballot:
 
 
 def _score(value: Any) -> Any:
-    # An integer too long for JSON is still an integer, only out of range; which one does not matter.
+    # An integer too long for JSON is still an integer, but out of range; its exact value does not matter.
     return HIGHEST + 1 if isinstance(value, UnheldNumber) and value.integer else value
 
 

@@ -1,6 +1,6 @@
-"""From a document to a model, or to one message that says where, what is wrong and what is valid.
+"""From a document to a model, or to one message that says where the problem is, what is wrong, and what is valid.
 
-Pydantic reports every way in which data fails to fit; here the one report that helps is chosen and put in words.
+Pydantic reports every way in which data fails to fit; this module chooses the one report that helps, and words it.
 """
 
 import difflib
@@ -21,7 +21,7 @@ Path = tuple[str | int, ...]
 
 _SIMPLE_KEY = re.compile(r"[^\W\d][\w-]{0,79}")
 _REPORTS = 100
-"""Reports looked at. A file wrong on every line needs one message, not the best of 100,000."""
+"""How many reports are considered. A file that is wrong on every line needs one message, not the best of 100,000."""
 
 _KINDS = {
     "int": "a whole number",
@@ -39,21 +39,21 @@ _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less tha
 
 
 class Placed(Protocol):
-    """Data that knows where each of its parts stands."""
+    """Data that knows the place of each of its parts."""
 
     @property
     def data(self) -> Any:
-        """What is to be validated."""
+        """The data to validate."""
 
     def line(self, path: Path) -> int | None:
         """Return the line of a place."""
 
     def error(self, path: Path, message: str) -> BadInput:
-        """Return the complaint *message* about a place."""
+        """Return an error with *message* about a place."""
 
 
 def dotted(path: Path) -> str:
-    """Write *path* as people do: ``ballots.A.scores["12% off"]``, ``history[3].by``."""
+    """Write *path* in the usual notation: ``ballots.A.scores["12% off"]``, ``history[3].by``."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -75,7 +75,7 @@ def validate(model: type[M], document: Placed) -> M:
 
 def _complaint(model: type[BaseModel], document: Placed, errors: Sequence[ErrorDetails]) -> BadInput:
     placed = [(_align(error, document.data), error) for error in errors]
-    # A value that fits one branch of a union fails the others by its very type: the deeper complaint is the meant one.
+    # A value that fits one branch of a union fails the others by its type alone: the deeper error is the relevant one.
     paths = [path for path, _ in placed]
     telling = [
         (path, error)
@@ -84,7 +84,7 @@ def _complaint(model: type[BaseModel], document: Placed, errors: Sequence[ErrorD
             _kind(error) in _KINDS and any(len(other) > len(path) and other[: len(path)] == path for other in paths)
         )
     ]
-    # A misspelt field is a missing one as well: its spelling is the cause.
+    # A misspelt field is a missing one as well: report the spelling, which is the cause.
     unknown = next(((path, error) for path, error in telling if error["type"] == "extra_forbidden"), None)
     if unknown is not None:
         return document.error(unknown[0], _unknown(model, unknown[1]))
@@ -96,8 +96,8 @@ def _complaint(model: type[BaseModel], document: Placed, errors: Sequence[ErrorD
 def _align(error: ErrorDetails, data: Any) -> Path:
     """Return the part of pydantic's ``loc`` that exists in *data*; its other steps name branches of unions.
 
-    A tag may be a key of the data as well, so every reading is tried: one that ends at the value complained of is
-    right, else the longest is, else the one whose last step comes last.
+    A tag may also be a key of the data, so every reading is tried. A reading that ends at the offending value is right;
+    otherwise the longest is; otherwise the one whose last step comes last.
     """
     loc, complained = error["loc"], error["input"]
     best: tuple[tuple[bool, int, int], Path] = ((False, 0, -1), ())
@@ -132,7 +132,7 @@ def _field_names(model: type[BaseModel]) -> list[str]:
 
 
 def _models_at(model: type[BaseModel], loc: Sequence[str | int]) -> list[type[BaseModel]]:
-    """Return the models that may stand at *loc*, the tags of unions among its steps narrowing the choice."""
+    """Return the models that are possible at *loc*; tags of unions among its steps narrow the choice."""
     types: list[Any] = [model]
     for step in loc:
         branches = [branch for kind in types for branch in _branches(kind)]
@@ -146,7 +146,7 @@ def _is_model(kind: Any) -> bool:
 
 
 def _branches(kind: Any) -> Iterator[Any]:
-    """Yield the plain types that *kind* stands for: members of unions, what aliases and annotations wrap."""
+    """Yield the plain types behind *kind*: members of unions, and the types that aliases and annotations wrap."""
     if get_origin(kind) is Annotated:
         yield from _branches(get_args(kind)[0])
     elif get_origin(kind) in (Union, UnionType):
@@ -177,7 +177,7 @@ def _is_tagged(kind: Any, tag: str | int) -> bool:
 
 
 def _in_words(errors: Sequence[ErrorDetails]) -> str:
-    """Say what is wrong at one place, from all that pydantic says of it."""
+    """Say what is wrong at one place, from all of pydantic's reports about it."""
     first = errors[0]
     kinds = [_expected(error) for error in errors]
     missing = [str(error["loc"][-1]) for error in errors if error["type"] == "missing"]
@@ -195,7 +195,7 @@ def _in_words(errors: Sequence[ErrorDetails]) -> str:
 
 
 def _expected(error: ErrorDetails) -> str | None:
-    """Say what is valid where a value of another kind stands; ``None`` if its kind is not what is wrong."""
+    """Say what is valid in place of a value of the wrong kind; ``None`` if the kind is not the problem."""
     if error["type"] in ("literal_error", "enum"):
         return str(error["ctx"]["expected"])
     return _KINDS.get(_kind(error))

@@ -1,4 +1,4 @@
-"""Writing results: checked before the work begins, and replaced whole."""
+"""Writing results: checked before the work begins, and replaced as a whole."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from swarm.errors import BadInput
 
 
 def check_writable(paths: Sequence[Path | None], source: Path | None) -> None:
-    """Raise `BadInput` if one of *paths*, where results will go, cannot be written, or is the *source* or another."""
+    """Raise `BadInput` if one of *paths*, for results, cannot be written, or equals *source* or another path."""
     taken = [] if source is None else [source.resolve()]
     for path in paths:
         if path is None:
@@ -32,7 +32,7 @@ def check_writable(paths: Sequence[Path | None], source: Path | None) -> None:
 
 
 def replace_text(path: Path, text: str, what: str) -> None:
-    """Write *text*, so that *path* holds either what it held before or all of it; raise `BadInput`."""
+    """Write *text*, so that *path* contains either its old content or all of the new; raise `BadInput`."""
     new = path.with_name(path.name + ".new")
     try:
         new.write_text(text, encoding="utf-8")

@@ -1,8 +1,8 @@
 """The chain: what every record must satisfy before any rule runs, and the running head over order and times.
 
-Each author's entries form a chain of their own (``n``, ``prev``); the room's records form another, whose head every
-entry repeats in ``seen``: so the members themselves co-sign order and times, and a broker that reorders, drops,
-re-dates or shows two members different logs contradicts signatures that it cannot make.
+Each author's entries form a chain of their own (``n``, ``prev``). The room's records form another chain, whose head
+every entry repeats in ``seen``. So the members themselves co-sign order and times: a broker that reorders, drops,
+re-dates, or shows different logs to two members contradicts signatures that it cannot make.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,13 +20,13 @@ HEAD_0 = "0" * 64
 
 def next_head(head: str, position: int, stored: Instant, author: str, identifier: str) -> str:
     """Return the head after one more record: SHA-256 of canonical [head, position, stored, author, id]."""
-    # None of the five holds a character that JSON escapes, so this is their canonical form.
+    # None of the five values contains a character that JSON escapes, so this is their canonical form.
     line = f'["{head}",{position},"{format_instant(stored)}","{author}","{identifier}"]'
     return sha256(line.encode()).hexdigest()
 
 
 class Digests(Sequence[str]):
-    """SHA-256 digests in lower-case hex, kept in 32 bytes each: a chain holds one for every record of its room."""
+    """SHA-256 digests in lower-case hex, stored in 32 bytes each: a chain keeps one for every record of its room."""
 
     __slots__ = ("_length", "_raw", "last")
 
@@ -34,12 +34,12 @@ class Digests(Sequence[str]):
         self._raw = bytearray()
         self._length = 0
         self.last: str | None = None
-        """The last one; None where there is none."""
+        """The last digest, or None."""
         for digest in digests:
             self.append(digest)
 
     def append(self, digest: str) -> None:
-        """Add one more."""
+        """Add one digest."""
         self._raw += bytes.fromhex(digest)
         self._length += 1
         self.last = digest
@@ -73,7 +73,7 @@ class Digests(Sequence[str]):
 class Record:
     """One record of a room: its position from 1, the broker's store time, the subject's author, and the bytes.
 
-    ``entry`` is None where the bytes are no valid entry of this room; they are kept all the same.
+    ``entry`` is None if the bytes are not a valid entry of this room; they are kept nevertheless.
     """
 
     position: int
@@ -88,8 +88,9 @@ class Record:
 class Link:
     """What the chain says of one record.
 
-    ``counts``: the entry continues its author's chain and its clock is undisputed; ``code`` and ``why`` say what is
-    wrong, with the record or (if ``counts``) with its body only. ``at`` is the log's time after it.
+    ``counts`` is true if the entry continues its author's chain and its clock is undisputed. ``code`` and ``why`` say
+    what is wrong: if ``counts`` is false the record is void; otherwise only its body is. ``at`` is the log time after
+    the record.
     """
 
     record: Record
@@ -101,7 +102,7 @@ class Link:
 
 @dataclass(slots=True)
 class AuthorChain:
-    """One author's entries so far: their ids in order, the position of the last, the last valid ``seen`` count."""
+    """One author's entries so far: their ids in order, the position of the last, and the last valid ``seen`` count."""
 
     ids: Digests = field(default_factory=Digests)
     position: int = 0
@@ -125,7 +126,7 @@ class Chain:
 
     @property
     def position(self) -> int:
-        """How many records the chain holds."""
+        """How many records the chain contains."""
         return len(self.heads) - 1
 
     @property
@@ -134,7 +135,10 @@ class Chain:
         return self.heads.last or HEAD_0
 
     def add(self, stored: Stored) -> Link | None:
-        """Add the next record of the log; None if it is not of this room: no member's subject, or another's entry."""
+        """Add the next record of the log.
+
+        Return None if it is not of this room: not a member's subject, or another's entry.
+        """
         if stored.author not in self.authors:
             return None
         entry, problem = self._read(stored)

@@ -1,7 +1,7 @@
 """Two versions of one log, and where they part: what a signed head, or another ledger, says of the records before it.
 
 A head is a digest, so it does not say what it was made of. But some changes can be tried: if the records in another
-order, or all but one of them, give the head that was signed, then that is what happened to them.
+order, or all records but one, give the signed head, then that is what happened to them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from swarm.errors import BadEntry
 from swarm.ledger.chain import next_head
 
 MOST_TRIED = 24
-"""Records among which a move is looked for; with so many it takes some ten thousand digests."""
+"""Among how many records a move is looked for; for this many, it takes some ten thousand digests."""
 MOST_PERMUTED = 6
 
 
@@ -26,17 +26,18 @@ class Place(NamedTuple):
 
 
 def head_over(head: str, first: int, places: Sequence[Place]) -> str:
-    """Return the head after *places*, which stand from position *first* on, after *head*."""
+    """Return the head after *places*, which follow *head* from position *first* on."""
     for position, place in enumerate(places, first):
         head = next_head(head, position, place.stored, place.author, place.id)
     return head
 
 
 def how_changed(before: str, first: int, places: Sequence[Place], signed: str, count: int, who: str) -> BadEntry | None:
-    """Return what turned the records that *who* signed into *places*: ``reordered`` or ``added``; None if neither did.
+    """Return what turned the records that *who* signed into *places*: ``reordered`` or ``added``.
 
-    *before* is the head before position *first*, *signed* the one that was signed at *count*, and *places* are the
-    records from the one to the other, and one more if there is one.
+    None if neither explains it.
+    *before* is the head before position *first*, and *signed* is the head that was signed at *count*. *places* are the
+    records between the two, and one more if there is one.
     """
     size = count - first + 1
     if not 0 < size <= MOST_TRIED or len(places) < size:
@@ -56,7 +57,10 @@ def how_changed(before: str, first: int, places: Sequence[Place], signed: str, c
 
 
 def _orders(size: int) -> Iterator[tuple[int, ...]]:
-    """Yield other orders of *size* things: all of few; of more, those in which one or two neighbours moved."""
+    """Yield other orders of *size* things: all orders of a few.
+
+    For more, those in which one or two neighbours moved.
+    """
     if size <= MOST_PERMUTED:
         yield from (order for order in permutations(range(size)) if order != tuple(range(size)))
         return
@@ -75,7 +79,7 @@ def _orders(size: int) -> Iterator[tuple[int, ...]]:
 def first_apart(one: Sequence[str], other: Sequence[str]) -> int | None:
     """Return the first position at which two running heads differ; None if one continues the other.
 
-    Each sequence holds the head before anything at 0. Equal heads stand for equal records before them.
+    Each sequence has the head before any record at index 0. Equal heads mean equal records before them.
     """
     low, high = 0, min(len(one), len(other)) - 1
     if one[high] == other[high]:
@@ -90,10 +94,10 @@ def first_apart(one: Sequence[str], other: Sequence[str]) -> int | None:
 
 
 def kind_of(one: Sequence[Place], other: Sequence[Place]) -> str:
-    """Say in what two logs differ at the first place at which they do; each is given from there on.
+    """Say how two logs differ at the first place where they do; each is given from that place on.
 
-    ``times``: the same record, at another time; ``order``: the same records, in another order; ``missing``: one lacks
-    what the other has there and goes on with; ``entries``: each has there what the other has not.
+    ``times``: the same record at another time; ``order``: the same records in another order; ``missing``: one lacks
+    what the other has there, and goes on with the rest; ``entries``: each has an entry there that the other lacks.
     """
     if one[0].id == other[0].id and one[0].author == other[0].author:
         return "times"

@@ -1,7 +1,7 @@
-"""The ledger file: JSON Lines, one canonical object a line.
+"""The ledger file: JSON Lines, one canonical object per line.
 
-A header ``{"ledger":1,"room":…}``, the records in order, and a closing checkpoint signed by the exporter. A record is
-``{"entry":{…},"position":…,"stored":…}``, or, where the bytes are no valid entry of the room,
+It has a header ``{"ledger":1,"room":…}``, the records in order, and a closing checkpoint signed by the exporter. A
+record is ``{"entry":{…},"position":…,"stored":…}``, or, if the bytes are not a valid entry of the room,
 ``{"author":…,"position":…,"raw":base64,"stored":…}``.
 """
 
@@ -24,11 +24,11 @@ from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 
 FORMAT = 1
 LONGEST_LINE = 2 * MAX_PAYLOAD_BYTES + 1024
-"""A raw record in base64 and its envelope fit well within this."""
+"""A raw record in base64 with its envelope fits well within this."""
 _HEADER = b'{"ledger":1,'
 _NO_LEDGER = 'not a ledger: the first line is {"ledger":1,"room":…}'
 _AUTHOR = re.compile(rb'\{"author":"(U[A-Z2-7]{55})",')
-# An entry's own bytes are checked by whoever parses them; what stands around them has one form.
+# Whoever parses an entry checks its own bytes; the text around them has one form.
 _PLACE = re.compile(rb',"position":([1-9][0-9]{0,15}),"stored":"([0-9TZ:.-]{27})"\}\Z')
 
 
@@ -36,7 +36,7 @@ _PLACE = re.compile(rb',"position":([1-9][0-9]{0,15}),"stored":"([0-9TZ:.-]{27})
 class FileRecord:
     """One record as the file claims it; ``entry`` tells in which of the two forms.
 
-    ``author`` is the one whose subject held it: in the first form the entry's own.
+    ``author`` is the key of its subject: in the first form, the entry's own author.
     """
 
     line: int
@@ -48,7 +48,7 @@ class FileRecord:
 
 
 class BadLine(BadEntry):
-    """A line that is not one canonical object of the ledger's form; ``line`` counts from 1."""
+    """A line that is not a canonical object of the ledger's form; ``line`` counts from 1."""
 
     def __init__(self, line: int, message: str) -> None:
         self.line = line
@@ -56,7 +56,7 @@ class BadLine(BadEntry):
 
 
 def record_line(record: Record) -> bytes:
-    """Return the line of one record, its newline included."""
+    """Return the line of one record, including its newline."""
     tail = f'"position":{record.position},'
     stored = f'"stored":"{format_instant(record.stored)}"}}\n'
     if record.entry is not None:
@@ -66,7 +66,7 @@ def record_line(record: Record) -> bytes:
 
 
 def write_ledger(path: Path, room: str, records: Iterable[Record], checkpoint: Checkpoint) -> None:
-    """Write a whole ledger, so that *path* holds either what it held before or all of it."""
+    """Write a whole ledger, so that *path* contains either its old content or all of the new."""
     new = path.with_name(path.name + ".new")
     try:
         with new.open("wb") as file:
@@ -82,7 +82,7 @@ def write_ledger(path: Path, room: str, records: Iterable[Record], checkpoint: C
 
 
 class LedgerReader:
-    """Reads a ledger line by line. After the iteration ``checkpoint`` and ``torn`` tell how the file ends."""
+    """Reads a ledger line by line. After the iteration, ``checkpoint`` and ``torn`` tell how the file ends."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -91,7 +91,7 @@ class LedgerReader:
         self.torn = False
 
     def __iter__(self) -> Iterator[FileRecord]:
-        """Yield the records; raises `BadInput` for a file that is none, `BadLine` for a line that is altered."""
+        """Yield the records; raises `BadInput` if the file is not a ledger, `BadLine` if a line was altered."""
         try:
             with self.path.open("rb") as file:
                 yield from self._read(file)
@@ -140,7 +140,7 @@ class LedgerReader:
 
 
 def _other_header(line: bytes, source: Path) -> dict[str, Any]:
-    """Return the object of a first line that does not begin like a header of ours, or raise `BadInput`."""
+    """Return the object of a first line that does not begin like our header, or raise `BadInput`."""
     try:
         return _canonical(1, line)
     except BadLine:
@@ -164,7 +164,7 @@ def _canonical(number: int, line: bytes) -> dict[str, Any]:
 
 
 def _record(number: int, line: bytes) -> FileRecord:
-    """Take a record apart. An entry's bytes are cut out as they stand: whoever parses them checks their form."""
+    """Take a record apart. An entry's bytes are cut out unchanged; the parser checks their form."""
     if line.startswith(b'{"entry":'):
         place = _PLACE.search(line, max(0, len(line) - 100))
         author = _AUTHOR.match(line, len(b'{"entry":'))
@@ -195,10 +195,10 @@ def _instant(number: int, text: Any) -> Instant:
 
 
 def entries_in(path: Path) -> Iterator[tuple[int, bytes | Checkpoint]]:
-    """Yield the bytes of each entry in a ledger, with the position its line gives, and the closing checkpoint (0).
+    """Yield the bytes of each entry in a ledger, with the position that its line gives, and the closing checkpoint (0).
 
-    Unlike `LedgerReader` it passes over what does not have the form, and says nothing of order or completeness: whoever
-    asks takes nothing from the file but what is signed. Raises `BadInput` for a file that cannot be read.
+    Unlike `LedgerReader`, it skips whatever does not have the form, and says nothing of order or completeness: the
+    caller uses only what is signed. Raises `BadInput` if the file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -216,7 +216,7 @@ def entries_in(path: Path) -> Iterator[tuple[int, bytes | Checkpoint]]:
 
 
 def ledger_room(path: Path) -> str | None:
-    """Return the room that the header of a ledger names; None if it cannot be read."""
+    """Return the room that the header of a ledger names, or None if it cannot be read."""
     reader = LedgerReader(path)
     try:
         next(iter(reader), None)

@@ -1,6 +1,6 @@
 """The fold: records in, room out. Every peer and every auditor runs this and nothing else.
 
-The opening fixes the roster, and with it whose records belong to the room; the chain checks each record, and what it
+The opening fixes the roster, and with it whose records belong to the room. The chain checks each record; a record that
 passes reaches the rules as an event with the log's time.
 """
 
@@ -22,15 +22,15 @@ from swarm.signed.entry import brief, is_signed, parse_entry
 from swarm.signed.identity import is_public_key
 
 LONGEST_REASON = 400
-"""Characters of a model's complaint about a body: it may quote what was sent."""
+"""Characters of a model's error about a body, because the error may quote what was sent."""
 
 
 @dataclass(slots=True)
 class Fold:
-    """One room, folded up to ``chain.position``. ``names`` gives each key its member's name.
+    """One room, folded up to ``chain.position``. ``names`` maps each key to its member's name.
 
-    ``latest`` holds each author's last record that is a valid entry, ``reports`` where each report stands: its position
-    and when it was stored, by its entry's id.
+    ``latest`` holds each author's last valid entry. ``reports`` holds the position and store time of each report, by
+    its entry's id.
     """
 
     chain: Chain
@@ -108,7 +108,7 @@ class Fold:
 
 
 def read_opening(stored: Stored, room: str) -> RoomOpen:
-    """Return the opening that *stored* holds; raises `BadEntry` if it does not open *room*."""
+    """Return the opening in *stored*; raises `BadEntry` if it does not open *room*."""
     entry = parse_entry(stored.payload)
     if entry.author != stored.author or entry.room != room:
         raise BadEntry("bad_opening", f"the first record is not an opening of {room} by its author")

@@ -1,10 +1,10 @@
-"""Proofs that a key contradicted itself, each a small file that anybody verifies with nothing but that file.
+"""Proofs that a key contradicted itself, each a small file that anybody can verify with nothing but that file.
 
-A proof holds two signed texts and claims nothing: what they prove is read off them. That is one of two things, or both:
-two different entries of one author with one number in one room; or two different heads of one room's log at one count,
-signed in an entry's ``seen`` or in a checkpoint. The file is the canonical form of
-``{"proof": "swarm/equivocation/1", "signed": [text, text]}``; each text is the exact payload of an entry, or the line
-of a checkpoint.
+A proof contains two signed texts and claims nothing: a reader sees from the texts what they prove. It is one of two
+things, or both: two different entries of one author with one number in one room; or two different heads of one room's
+log at one count, signed in an entry's ``seen`` or in a checkpoint. The file is the canonical form of ``{"proof":
+"swarm/equivocation/1", "signed": [text, text]}``; each text is the exact payload of an entry, or the line of a
+checkpoint.
 """
 
 import json
@@ -33,7 +33,7 @@ SAYS_NOT = (
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One signed text, and what it states of its signer's history: its own entry ``n``, and the head at a count."""
+    """One signed text, and what it states about its signer's history: its own entry ``n``, and the head at a count."""
 
     text: bytes
     signer: str
@@ -46,7 +46,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Two statements of one signer about one room that exclude each other. ``n`` and ``count`` say in what."""
+    """Two statements of one signer about one room that exclude each other. ``n`` and ``count`` say in what way."""
 
     first: Statement
     second: Statement
@@ -58,18 +58,18 @@ class Proof:
 
     @property
     def n(self) -> int | None:
-        """The number under which two different entries were signed; None if that is not what was."""
+        """The number under which two different entries were signed, or None."""
         same = self.first.n is not None and self.first.n == self.second.n
         return self.first.n if same and self.first.unsigned != self.second.unsigned else None
 
     @property
     def count(self) -> int | None:
-        """The count at which two different heads were signed; None if that is not what was."""
+        """The count at which two different heads were signed, or None."""
         same = self.first.count == self.second.count
         return self.first.count if same and self.first.head != self.second.head else None
 
     def proves(self) -> list[str]:
-        """Return in words what the two texts prove together."""
+        """Return in words what the two texts together prove."""
         key, found = fingerprint(self.signer), []
         if self.n is not None:
             found.append(f"the key {key} signed two different entries with the number {self.n} in {self.first.room}")
@@ -78,7 +78,7 @@ class Proof:
         return found
 
     def plain(self) -> dict[str, Any]:
-        """Return what is proved as JSON."""
+        """Return as JSON what is proved."""
         said = {"signer": self.signer, "room": self.first.room, "n": self.n, "count": self.count}
         return {**said, "proves": self.proves(), "says_not": list(SAYS_NOT)}
 
@@ -89,7 +89,7 @@ class Proof:
 
 
 def _of_entry(entry: Entry) -> Statement:
-    # The signature is cut out: the same words signed again are no contradiction.
+    # The signature is cut out: the same words signed again are not a contradiction.
     unsigned = entry.payload[: -len(b',"sig":"","v":1}') - 86]
     return Statement(entry.payload, entry.author, entry.room, entry.n, entry.seen_count, entry.seen_head, unsigned)
 
@@ -100,7 +100,7 @@ def _of_checkpoint(checkpoint: Checkpoint) -> Statement:
 
 
 def read_proof(path: Path) -> Proof:
-    """Verify the proof in the file *path*, and return it; raises `BadInput` for one that proves nothing, saying why."""
+    """Verify the proof in the file *path* and return it; raises `BadInput`, with the reason, if it proves nothing."""
     try:
         with path.open("rb") as file:
             content = file.read(LONGEST)
@@ -144,7 +144,7 @@ def _statement(text: bytes) -> Statement:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A proof, and where the later of its two texts stands: the ledger, and the record (0 for a checkpoint)."""
+    """A proof, and the place of the later of its two texts: the ledger, and the record (0 for a checkpoint)."""
 
     proof: Proof
     ledger: Path | None
@@ -154,8 +154,8 @@ class Found:
 def find_proofs(ledgers: Sequence[Path], receipts: Iterable[Checkpoint] = ()) -> list[Found]:
     """Return a proof of each number that a key signed twice, and of the first count at which it signed two heads.
 
-    Every entry with a valid signature counts, wherever in the files it stands: what was altered before it does not
-    excuse it. Raises `BadInput` for a file that cannot be read.
+    Every entry with a valid signature counts, wherever in the files it is: an altered record before it does not excuse
+    it. Raises `BadInput` for a file that cannot be read.
     """
     kept: dict[tuple[str, str, str, int], Statement] = {}
     found: dict[tuple[str, str, str, int], Found] = {}
@@ -172,7 +172,7 @@ def find_proofs(ledgers: Sequence[Path], receipts: Iterable[Checkpoint] = ()) ->
     for key, each in sorted(found.items(), key=lambda item: item[0][3]):
         if key[0] == "head":
             first.setdefault((key[1], key[2]), each)
-    # Two entries with one number often sign two heads as well: one file then says both.
+    # Two entries with one number often sign two heads as well: one file then proves both.
     told = {(each.proof.signer, each.proof.count) for each in proofs.values()}
     return [*proofs.values(), *(e for e in first.values() if (e.proof.signer, e.proof.count) not in told)]
 
@@ -198,7 +198,7 @@ def _statements(
 
 
 def write_proofs(path: Path, proofs: Sequence[Proof]) -> list[Path]:
-    """Write the first proof to *path*, further ones beside it as NAME-2, NAME-3, …; raises `BadInput`."""
+    """Write the first proof to *path*, and further ones beside it as NAME-2, NAME-3, …; raises `BadInput`."""
     paths = [path, *(path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(2, len(proofs) + 1))]
     for each, proof in zip(paths, proofs, strict=False):
         try:

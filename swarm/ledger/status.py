@@ -1,8 +1,8 @@
-"""How a room stands, from its log alone: what is owed by whom since when, and whether it has reached them.
+"""How a room stands, from its log alone: who owes what since when, and whether it has reached them.
 
-For each answer that is awaited there are three things to tell apart: it was *said* to the member (the step is open), it
-was *delivered* (an entry of the member says that it has seen the opening), it was *acted on* (the answer is there).
-Nothing here is a guess about a process: a member whose last sign of life is long ago is shown as that, with the time.
+For each awaited answer, three things are told apart. It was *said* to the member: the step is open. It was *delivered*:
+an entry of the member says that it has seen the opening of the step. It was *acted on*: the answer is there. Nothing
+here guesses about a process: a member whose last sign of life is long ago is shown with that time.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,14 +17,14 @@ from protocols.stage.steps import Step, is_late
 from swarm.ledger.fold import Fold
 
 STALE_S = 60
-"""A member that owes something and has shown no sign of life for longer than this, and a step's time, is stale."""
+"""A member is stale if it owes something and has shown no sign of life for longer than this and a step's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
     """What the log shows of one member's process: its last entry, how far it had read, and how its clock differs.
 
-    ``clock_ms`` is the store time less the author's own clock at its last entry, in milliseconds.
+    ``clock_ms`` is the store time minus the author's own clock at its last entry, in milliseconds.
     """
 
     key: str
@@ -44,8 +44,8 @@ def _life(fold: Fold, key: str) -> Life:
 def status_of(fold: Fold, now: Instant) -> dict[str, Any]:
     """Return how the room of *fold* stands at *now* (microseconds, the reader's clock).
 
-    ``waiting`` holds one item for each answer awaited: ``state`` is ``said`` or ``delivered``; ``seconds`` is how long
-    it has waited by the log's time or the reader's clock, whichever is later.
+    ``waiting`` has one item for each awaited answer: ``state`` is ``said`` or ``delivered``; ``seconds`` is how long
+    the room has waited for it, by the log's time or the reader's clock, whichever is later.
     """
     room, keys = fold.room, {name: key for key, name in fold.names.items()}
     lives = {key: _life(fold, key) for key in keys.values()}
@@ -113,7 +113,7 @@ def _awaited(
 
 
 def _stale(room: Room, life: Life, reached: Instant) -> bool:
-    """Tell whether a member shows no sign of life for so long that what it holds should not be counted on."""
+    """Tell whether a member has shown no sign of life for so long that its answer should not be expected."""
     longest = max(STALE_S, room.setting.opening.rules.step_seconds) * SECOND
     return life.last is None or reached - life.last > longest
 

@@ -1,6 +1,6 @@
-"""The log: its port here; `swarm.log.memory` and `swarm.log.jetstream` hold the two implementations.
+"""The log: its port; `swarm.log.memory` and `swarm.log.jetstream` are the two implementations.
 
-Importing this package loads neither NATS nor a store, so that an auditor needs neither.
+To import this package loads neither NATS nor a store, so that an auditor needs neither.
 """
 
 from swarm.errors import RolledBack

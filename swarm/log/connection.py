@@ -1,16 +1,17 @@
 """One connection to a NATS server: calls answered over a single inbox, subscriptions answered by plain functions.
 
-nats-py does the protocol, the login and the reconnecting. Seven of its insides are replaced, in `_Client`, because
-nothing public does what is needed; ``tests/log/test_connection.py`` pins each of them:
+nats-py does the protocol, the login and the reconnecting. `_Client` replaces seven of its internals, because nothing
+public does what is needed; ``tests/log/test_log_connection.py`` pins each of them:
 
-- what arrives goes to a plain function, headers unparsed: its own header parser depends on an optional package, and
-  its queue and task per subscription cost more than the rest of the reading together;
+- incoming messages go to a plain function with unparsed headers: the library's header parser depends on an optional
+  package, and its queue and task per subscription cost more than the rest of the reading together;
 - an error that the server reports never closes the client for good, and a refused permission fails the waiting call;
 - reconnecting survives anything that a server may send, and does not wait for a dead connection to drain;
 - the nkey is given before connecting;
-- where TLS was asked for, a server that offers none is never talked to;
-- what was queued for a lost connection is dropped: whoever sent it has been told so, and sends again;
-- a message or a line larger than any of a server of ours ends the connection; the library would gather it for ever.
+- if TLS was requested, a server that offers none is never talked to;
+- data that was queued for a lost connection is dropped: its senders have been told, and send again;
+- a message or a line larger than any of our servers would send ends the connection; the library would buffer it without
+  limit.
 """
 
 import asyncio
@@ -41,20 +42,20 @@ _log = logging.getLogger(__name__)
 
 PING_SECONDS = 1
 PINGS_UNANSWERED = 2
-"""A dead or paused server is noticed after three seconds."""
+"""With these pings, a dead or paused server is noticed after three seconds."""
 RECONNECT_FIRST_S = 0.02
 RECONNECT_MOST_S = 2.0
 CLOSE_SECONDS = 2.0
 LATE_S = 0.1
-"""How late a timer may fire before the silence that it ends is taken for this process's own."""
+"""If a timer fires this late, blame our own busy loop, not the server."""
 MOST_MESSAGE_BYTES = 1024 * 1024
-"""No message to us is larger: a record has a quarter of it, and the server's own lines a few hundred bytes."""
+"""No message to us is larger: a record takes a quarter of this, and the server's own lines a few hundred bytes."""
 MOST_LINE_BYTES = 256 * 1024
 """The longest line of the protocol, a server's greeting with all the servers of its cluster, is far shorter."""
 _DENIED = re.compile(r"permissions violation for (?:publish|subscription) to \"([^\"]*)\"")
 
 Handler = Callable[[bytes, bytes, bytes], None]
-"""Takes subject, raw header block (empty where there is none) and payload of what arrived; may not raise."""
+"""Takes subject, raw header block (empty if there is none) and payload of a message; must not raise."""
 
 
 class Reply(NamedTuple):
@@ -65,11 +66,11 @@ class Reply(NamedTuple):
 
 
 class Closed(Unavailable):
-    """Our end closed the connection, so that trying again is of no use."""
+    """Our side closed the connection, so trying again is useless."""
 
 
 class Most(NamedTuple):
-    """What all answers to one call may come to: how many they are, and their bytes with headers."""
+    """The limit for all answers to one call: how many there are, and their bytes with headers."""
 
     answers: int
     size: int
@@ -89,7 +90,7 @@ class _Call:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def take(self, headers: bytes, data: bytes) -> None:
-        """Keep an answer; one that is more than was asked for fails the call, and nothing of it is kept."""
+        """Keep an answer; an answer beyond the limit fails the call, and nothing of it is kept."""
         self.left = Most(self.left.answers - 1, self.left.size - len(headers) - len(data))
         if min(self.left) < 0:
             self.replies.clear()
@@ -102,12 +103,15 @@ class _Call:
     def fail(self, error: SwarmError) -> None:
         if not self.done.done():
             self.done.set_exception(error)
-            self.done.exception()  # Taken note of: whoever called may have given up already.
+            self.done.exception()  # Mark the exception as retrieved: the caller may have given up already.
 
 
 class _Parser(Parser):
     async def parse(self, data: bytes = b"") -> None:
-        """Read on; a message or a line that no server of ours sends ends the connection before it fills the memory."""
+        """Read on.
+
+        A message or a line that none of our servers would send ends the connection before it fills the memory.
+        """
         await super().parse(data)
         within = self.state == AWAITING_MSG_PAYLOAD
         if (within and self.needed > MOST_MESSAGE_BYTES) or (not within and len(self.buf) > MOST_LINE_BYTES):
@@ -125,7 +129,8 @@ class _Transport(TcpTransport):
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=buffer_size)
         protocol: Any = asyncio.StreamReaderProtocol(reader)
-        # Not told that it runs over TLS, asyncio's own protocol complains on stderr about every connection that ends.
+        # If it does not know that it runs over TLS, asyncio's own protocol complains on stderr about every connection
+        # that ends.
         protocol._over_ssl = True
         host = uri if isinstance(uri, str) else uri.hostname
         async with asyncio.timeout(connect_timeout):
@@ -142,7 +147,7 @@ class _Client(Client):
         self._public_nkey = public
         self.handlers: dict[int, Handler] = {}
         self.encrypted = False
-        """Whether nothing may be sent but over TLS."""
+        """Whether nothing may be sent except over TLS."""
         self.just_lost: str | None = None
         """The address of the server that was lost, until another attempt has begun."""
 
@@ -156,14 +161,14 @@ class _Client(Client):
             _log.exception("a message on %r could not be handled", subject)
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
-        # The library goes on in the clear, with a "tls" URL too, if whoever greets it does not ask for TLS.
+        # The library continues in plain text, even for a "tls" URL, if the greeting does not ask for TLS.
         if initial_connection and self.encrypted and info.get("tls_required") is not True:
             raise nats.errors.Error(NO_TLS)
         await super()._process_info(info, initial_connection)
 
     async def _process_pong(self) -> None:
-        # Whoever waited for it may have given up; the library then sets a result that nobody can take, and that
-        # exception ends its read loop while the connection seems to live on.
+        # The caller may have given up. The library would then set a result that nobody can take, and that exception
+        # ends its read loop while the connection seems to live on.
         if self._pongs and self._pongs[0].done():
             self._pongs.pop(0)
             self._pongs_received += 1
@@ -188,7 +193,7 @@ class _Client(Client):
                 return
             except Exception as error:
                 _log.warning("reconnecting failed in an unforeseen way: %r", error)
-                self._server_info = {}  # A greeting that is none would fail every later attempt as well.
+                self._server_info = {}  # A bad greeting would fail every later attempt as well.
                 await asyncio.sleep(RECONNECT_MOST_S * random.random())
 
     async def _connect_to_server(self, s: Srv) -> None:
@@ -201,15 +206,15 @@ class _Client(Client):
         await transport.connect(s.uri, DEFAULT_BUFFER_SIZE, self.options["connect_timeout"])
 
     def _cut(self) -> None:
-        # The library waits for a lost connection's end in a way that one cancellation leaves broken for everyone after
-        # it, and after a failed greeting forgets the connection open.
+        # The library waits for a lost connection's end in a way that one cancellation breaks for everyone after it, and
+        # after a failed greeting it leaves the connection open.
         writer = getattr(self._transport, "_io_writer", None)
         if writer is not None:
             writer.transport.abort()
         self._transport = None
 
     def drop(self) -> None:
-        """Forget what is queued and cut the connection: a graceful close waits for a peer that may not read."""
+        """Drop what is queued and cut the connection: a graceful close waits for a peer that may not read."""
         self._pending = []
         self._pending_data_size = 0
         self._cut()
@@ -227,10 +232,10 @@ class _Client(Client):
 
 
 class Connection:
-    """A connection that is kept: lost, it is made again for ever, with growing and jittered pauses."""
+    """A connection that is kept: if it is lost, it is made again for ever, with growing and jittered pauses."""
 
     def __init__(self, identity: Identity | None) -> None:
-        """Make it unconnected; `open` is the way in."""
+        """Make an unconnected one; use `open`."""
         self._identity = identity
         self._client = _Client(self, None if identity is None else identity.public)
         self._inbox = f"{inbox_prefix(None if identity is None else identity.public)}.{secrets.token_hex(12)}."
@@ -243,9 +248,9 @@ class Connection:
         self._servers = ""
         self._closed = False
         self.on_doubt: Callable[[], None] = lambda: None
-        """Called after every reconnection and every error that the client reports; may not raise."""
+        """Called after every reconnection and every error that the client reports; must not raise."""
         self.on_closed: Callable[[], None] = lambda: None
-        """Called once nothing more can arrive; may not raise."""
+        """Called once nothing more can arrive; must not raise."""
 
     @classmethod
     async def open(
@@ -257,12 +262,12 @@ class Connection:
         tls: ssl.SSLContext | None = None,
         timeout_s: float = 5.0,
     ) -> "Connection":
-        """Connect to one of *servers*, trying until *timeout_s* seconds have passed.
+        """Connect to one of *servers*, trying for *timeout_s* seconds.
 
-        They are servers of one cluster, as URLs or as one text with commas between them; when one is lost, another is
-        tried. With *tls*, or an URL that begins with ``tls``, nothing is ever sent in the clear. Raises `Denied` as
-        soon as a server refuses this key, `Untrusted` as soon as one is not trusted, `Unavailable` if none answers,
-        `BadInput` for an URL that is none.
+        They are servers of one cluster, as URLs or as one text separated by commas; if one is lost, another is tried.
+        With *tls*, or a URL that begins with ``tls``, nothing is ever sent in plain text. Raises `Denied` as soon as a
+        server refuses this key, `Untrusted` as soon as a server is not trusted, `Unavailable` if none answers, and
+        `BadInput` for something that is not a URL.
         """
         self = cls(identity)
         try:
@@ -321,9 +326,10 @@ class Connection:
             raise Unavailable(f"{' '.join(servers)}: {error}") from None
 
     def _next_server(self, servers: list[Server], info: dict[str, Any]) -> tuple[Server, float]:
-        """Choose the server tried least, and a pause that grows with its failures; the library has no jitter itself.
+        """Choose the server that was tried least, and a pause that grows with its failures.
 
-        Of several the one just lost is not the next: stopped, it takes connections and answers nothing.
+        The library itself has no jitter.
+        If there are several, the one just lost is not next: a stopped server accepts connections and answers nothing.
         """
         lost, self._client.just_lost = self._client.just_lost, None
         others = [server for server in servers if server.uri.netloc != lost] or servers
@@ -333,12 +339,12 @@ class Connection:
 
     @property
     def server_info(self) -> dict[str, Any]:
-        """What the server says of itself: its version, limits, and what it asks of clients."""
+        """What the server says about itself: its version, limits, and what it asks of clients."""
         return dict(self._client._server_info)
 
     @property
     def most_message_bytes(self) -> int:
-        """What the server takes at most in one message, headers included, as it announced last."""
+        """The largest message that the server takes, headers included, according to its last announcement."""
         most = self._client.max_payload
         return most if isinstance(most, int) else sys.maxsize
 
@@ -348,7 +354,7 @@ class Connection:
         try:
             return b64encode(self._identity.sign_nonce(nonce))
         except BadInput as error:
-            # Of the library's own kind, since anything else would end its reconnecting for good.
+            # This must be the library's own kind of error; any other would end its reconnecting for good.
             raise nats.errors.Error(f"nats: refused: {error}") from None
 
     # What the client reports. None of these may raise: nats-py would stop reading or reconnecting.
@@ -363,7 +369,7 @@ class Connection:
         self.on_doubt()
 
     def _why_refused(self, error: Exception) -> WireError | None:
-        """Return what *error* is to whoever wants to connect; None if another attempt may succeed."""
+        """Return the meaning of *error* for a caller that wants to connect; None if another attempt may succeed."""
         said, untrusted = str(error).lower(), refusal(error)
         if untrusted is not None:
             return Untrusted(f"{self._servers}: {untrusted}")
@@ -384,12 +390,12 @@ class Connection:
         self.on_closed()
 
     def lost(self) -> None:
-        """Take note that the server is gone: every waiting call fails at once."""
+        """Note that the server is gone: every waiting call fails at once."""
         self._up.clear()
         self._fail_all(Unavailable("the connection to the server was lost"))
 
     def denied(self, subject: str) -> None:
-        """Fail whoever waits on *subject*, which the client lower-cased: the server does not allow it this key."""
+        """Fail the calls that wait on *subject*, which the client lower-cased: the server denies it to this key."""
         if subject in self._subscribing:
             self._subscribing[subject] = True
         for call in self._calls.values():
@@ -403,7 +409,7 @@ class Connection:
     def _answer(self, subject: bytes, headers: bytes, data: bytes) -> None:
         call = self._calls.get(subject[len(self._inbox) :])
         if call is None or call.done.done():
-            return  # What comes behind the last answer answers nothing.
+            return  # A message after the last answer answers nothing.
         call.take(headers, data)
 
     async def ready(self, deadline: float) -> None:
@@ -430,11 +436,12 @@ class Connection:
     ) -> list[Reply]:
         """Publish *payload* with the raw block *headers* and return the answers.
 
-        That is one answer, or with *ends* all up to and with the one whose header block it is true of. Waits until
-        *deadline* (of the loop's clock), but no longer than *quiet_s* seconds for a first or a next one.
+        That is one answer or, with *ends*, all answers up to and including the one for whose header block it is true.
+        Waits until *deadline* (of the loop's clock), but no longer than *quiet_s* seconds for the first or the next
+        one.
 
-        Raises `TooLarge` before sending, `Denied` when the server says so, `WireError` for answers beyond *most*, else
-        `Unavailable`.
+        Raises `TooLarge` before sending, `Denied` if the server says so, `WireError` for answers beyond *most*,
+        otherwise `Unavailable`.
         """
         size = len(headers) + len(payload)
         await self.ready(deadline)
@@ -466,13 +473,13 @@ class Connection:
             before, began = len(call.replies), loop.time()
             await asyncio.wait({call.done}, timeout=quiet_s)
             silent = len(call.replies) == before and not call.done.done()
-            # A process that comes this late is busy itself, and has not looked yet at what has arrived.
+            # A process that comes this late is busy itself, and has not yet looked at what has arrived.
             if silent and loop.time() - began < quiet_s + LATE_S:
                 raise TimeoutError
         await call.done
 
     async def subscribe(self, subject: str, handler: Handler, deadline: float) -> int:
-        """Let *handler* have what arrives on *subject* from now on, and after every reconnection; return its number.
+        """Call *handler* for messages on *subject* from now on, and after every reconnection; return its number.
 
         Raises `Denied`, `Unavailable`.
         """
@@ -493,7 +500,7 @@ class Connection:
         return subscription._id
 
     async def settle(self, deadline: float) -> None:
-        """Wait until the server has taken note of every subscription made so far; raise `Unavailable` otherwise."""
+        """Wait until the server knows every subscription made so far; raise `Unavailable` otherwise."""
         while True:
             await self.ready(deadline)
             left_s = deadline - asyncio.get_running_loop().time()
@@ -505,7 +512,7 @@ class Connection:
                 return
 
     async def unsubscribe(self, number: int) -> None:
-        """Let go of a subscription by the number that `subscribe` returned; never raises."""
+        """Drop a subscription by the number that `subscribe` returned; never raises."""
         self._client.handlers.pop(number, None)
         subscription = self._client._subs.get(number)
         if subscription is not None:
@@ -533,7 +540,7 @@ class Connection:
 
 
 async def _bounded(work: Coroutine[Any, Any, None]) -> None:
-    """Give *work* two seconds, then cancel it; whatever it raises is of no interest any more."""
+    """Give *work* two seconds, then cancel it; its exceptions are ignored."""
     task = asyncio.ensure_future(work)
     _, pending = await asyncio.wait({task}, timeout=CLOSE_SECONDS)
     if pending:

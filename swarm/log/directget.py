@@ -1,9 +1,9 @@
-"""JetStream's direct get: what is asked, and what is read out of the answers.
+"""JetStream's direct get: how to ask, and how to read the answers.
 
-A record comes with header lines that the server appends to those of whoever published it, so of several equal names
-the last is the server's. A message is a record only if it has ``Nats-Sequence``; an inline status says nothing, since
-a publisher may store one. The end of a batch is a message without it: 204 (end of batch), 404 (nothing there), 408
-(bad request), 413 (too many results), 503 (nobody to answer).
+A record comes with header lines that the server appends to those of its publisher, so if a name occurs twice, the last
+one is the server's. A message is a record only if it has ``Nats-Sequence``; an inline status means nothing, because a
+publisher may store one. A batch ends with a message without it: 204 (end of batch), 404 (nothing there), 408 (bad
+request), 413 (too many results), 503 (nobody to answer).
 """
 
 import json
@@ -15,12 +15,12 @@ from swarm.errors import Unavailable
 
 BATCH_RECORDS = 256
 TOO_MANY = 413
-"""The status where the last records of more than 1,024 subjects were asked for."""
+"""The status if the last records of more than 1,024 subjects were asked for."""
 BATCH_BYTES = 4 * 1024 * 1024
-"""Without it the server may send 64 MB in one go. The record that fills it is sent whole."""
+"""Without this, the server may send 64 MB in one go. The record that fills it is sent whole."""
 BATCH_SUBJECTS = 1024
 HEADER_BYTES = 2048
-"""More than the server's lines on one record take, its subject included."""
+"""More than the server's lines on one record need, including its subject."""
 
 _SEQUENCE = b"\r\nNats-Sequence: "
 _SUBJECT = b"\r\nNats-Subject: "
@@ -41,7 +41,7 @@ class Record(NamedTuple):
 
 
 class End(NamedTuple):
-    """How a batch ended: status, the last sequence sent, how many match beyond it, the sequence it was cut at."""
+    """How a batch ended: status, the last sequence sent, how many match beyond it, and the sequence of the cut."""
 
     status: int
     last: int
@@ -52,7 +52,7 @@ class End(NamedTuple):
 def all_of(subject: str, after: int, count: int, size: int = BATCH_BYTES) -> bytes:
     """Ask for the first *count* records on *subject* with a sequence above *after*, oldest first, as a batch.
 
-    It ends with the record with which it comes to *size* bytes.
+    It ends with the record that brings it to *size* bytes.
     """
     ask = {"next_by_subj": subject, "seq": after + 1, "batch": min(count, BATCH_RECORDS), "max_bytes": size}
     return json.dumps(ask).encode("ascii")
@@ -77,7 +77,7 @@ def first_of(subject: str) -> bytes:
 
 
 def ends_batch(headers: bytes) -> bool:
-    """Tell whether a message with these headers ends a batch: it is no record."""
+    """Tell whether a message with these headers ends a batch: it is not a record."""
     return _SEQUENCE not in headers
 
 
@@ -96,7 +96,7 @@ def _number(headers: bytes, name: bytes) -> int:
 
 
 def sequence_of(headers: bytes) -> int:
-    """Return the sequence in *headers*, 0 if there is none that can be read."""
+    """Return the sequence in *headers*, or 0 if there is none that can be read."""
     try:
         return _number(headers, _SEQUENCE)
     except ValueError:
@@ -123,7 +123,7 @@ def parse_record(headers: bytes, data: bytes) -> Record:
 
 
 def parse_end(headers: bytes) -> End:
-    """Read a message for which `ends_batch` is true; raise `Unavailable` if its numbers are none."""
+    """Read a message for which `ends_batch` is true; raise `Unavailable` if its numbers cannot be read."""
     status = headers[9:12]
     try:
         return End(
@@ -137,7 +137,10 @@ def parse_end(headers: bytes) -> End:
 
 
 def parse_store_time(text: str) -> Instant:
-    """Read a store time: RFC 3339 with up to nine fraction digits, trailing zeros left out; cut to microseconds."""
+    """Read a store time: RFC 3339 with up to nine fraction digits, without trailing zeros.
+
+    Truncated to microseconds.
+    """
     head, point, rest = text.partition(".")
     if not point:
         return parse_instant(text)

@@ -33,7 +33,7 @@ from swarm.signed.sizes import MAX_INVITATION_BYTES, MAX_PAYLOAD_BYTES
 SUBJECTS_REMEMBERED = 65536
 FOLLOW_SECONDS = 5.0
 LAST_SEQUENCE = 2**64 - 1
-"""The greatest that a stream can reach, and so the one with most digits."""
+"""The greatest sequence that a stream can reach, and so the one with the most digits."""
 
 # JetStream's own error codes.
 _WRONG_LAST = {10071, 10164}
@@ -43,7 +43,7 @@ _TOO_LARGE = {10054}
 
 @dataclass(slots=True)
 class _Following:
-    """One subscription for all who follow the same subjects over this connection."""
+    """One subscription for all that follow the same subjects over this connection."""
 
     number: int | None = None
     subscribing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -58,7 +58,7 @@ class _Following:
 
 
 class JetStreamLog(Log):
-    """A client of the streams that `swarm.log.streams.ensure_streams` makes. `connect` is the way in."""
+    """A client of the streams that `swarm.log.streams.ensure_streams` makes. Use `connect`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -78,10 +78,10 @@ class JetStreamLog(Log):
         tls: ssl.SSLContext | None = None,
         timeout_s: float = 5.0,
     ) -> Self:
-        """Connect to one of *servers*, logging in with *identity*'s key where the server wants one.
+        """Connect to one of *servers*, logging in with *identity*'s key if the server requires one.
 
-        The connection is kept from then on. Raises `Denied` where this key is refused, `Unavailable` where nobody
-        answers within *timeout_s* seconds, `BadInput` for an URL that is none.
+        The connection is kept from then on. Raises `Denied` if this key is refused, `Unavailable` if nobody answers
+        within *timeout_s* seconds, and `BadInput` for something that is not a URL.
         """
         return cls(await Connection.open(servers, identity=identity, name=name, tls=tls, timeout_s=timeout_s))
 
@@ -109,8 +109,8 @@ class JetStreamLog(Log):
         deadline = _loop_time() + timeout_s
 
         async def once() -> int:
-            # An `Unavailable` from here leaves it open whether the record was stored, so it is the caller's to settle;
-            # a refusal by nobody is not, and is tried again.
+            # After an `Unavailable` from here, it is open whether the record was stored, so the caller must find out. A
+            # refusal because nobody was there is tried again: nothing was stored.
             (reply,) = await self._connection.call(subject, payload, headers=headers, deadline=deadline)
             if reply.headers[8:12] == b" 503":
                 raise Again("no stream takes it: the server has no log, or no leader for it")
@@ -146,7 +146,7 @@ class JetStreamLog(Log):
         asked: dict[str, Author] = {}
         for author in authors:
             subject, had = names.room_subject(room, author), after.get(author, 0)
-            # Taken now: what this client appends while it reads need not be in the cut.
+            # Taken now: the cut need not include what this client appends while it reads.
             asked[subject] = Author(author, had, max(had, self._acknowledged.get(subject) or 0))
         following = self._following.get(names.log_subjects(room))
         newest = 0 if following is None else following.newest
@@ -204,7 +204,7 @@ class JetStreamLog(Log):
 
 
 def _expecting(last: int) -> bytes:
-    """Return the headers with which a record is stored only behind the author's sequence *last*."""
+    """Return the headers with which a record is stored only after the author's sequence *last*."""
     return b"NATS/1.0\r\nNats-Expected-Last-Subject-Sequence: %d\r\n\r\n" % last
 
 
@@ -213,7 +213,7 @@ def _loop_time() -> float:
 
 
 def _acknowledged_sequence(data: bytes) -> int:
-    """Return the sequence in a publisher's acknowledgement, or raise what the refusal in it means."""
+    """Return the sequence in a publisher's acknowledgement, or raise the error that its refusal means."""
     try:
         answer = json.loads(data)
         error = answer.get("error")

@@ -1,4 +1,4 @@
-"""The log in one process: for rooms that all sit together, and for tests that need no server."""
+"""The log in one process: for rooms whose members all sit together, and for tests without a server."""
 
 import asyncio
 from bisect import bisect_right
@@ -31,8 +31,8 @@ _sequence = attrgetter("sequence")
 class MemoryStore:
     """The records that several `MemoryLog` clients share.
 
-    *clock* gives store times in microseconds; one that steps back is held at its highest value. *max_bytes* bounds all
-    payloads together, *author_records* what one author may write in one room.
+    *clock* gives store times in microseconds; if it steps back, its highest value is kept. *max_bytes* bounds all
+    payloads together; *author_records* bounds what one author may write in one room.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class MemoryStore:
 
     @property
     def last_sequence(self) -> int:
-        """The sequence of the last record stored, of whatever room."""
+        """The sequence of the last record stored, in any room."""
         return self._sequence
 
     def _time(self) -> Instant:
@@ -101,10 +101,10 @@ class MemoryStore:
 
 
 class MemoryLog(Log):
-    """A client of a `MemoryStore`; without *store* of one of its own.
+    """A client of a `MemoryStore`; without *store*, of a new one.
 
-    With *key* it may write as that author only, as a member may on a broker with accounts. A call gives way to other
-    tasks once before it acts, and is then done at once: its time-out is never reached.
+    With *key* it may write as that author only, as a member may on a broker with accounts. A call yields to other tasks
+    once before it acts, and then finishes at once: its time-out is never reached.
     """
 
     def __init__(self, store: MemoryStore | None = None, *, key: str | None = None) -> None:
@@ -114,7 +114,7 @@ class MemoryLog(Log):
         self._following: set[Signal] = set()
 
     async def _turn(self) -> None:
-        # A caller that loops over the log would otherwise never let another task run, nor a deadline pass.
+        # Without this, a caller that loops over the log would never let another task run, nor a deadline pass.
         await asyncio.sleep(0)
         if self._closed:
             raise Unavailable("this client of the log is closed")

@@ -1,4 +1,4 @@
-"""Reading rooms by direct gets, so that what comes is whole and consistent, whichever replica answers."""
+"""Reading rooms by direct gets, so that the result is whole and consistent, whichever replica answers."""
 
 import asyncio
 import random
@@ -14,25 +14,25 @@ from swarm.log.connection import ONE_ANSWER, Closed, Connection, Most, Reply
 from swarm.log.port import EARLIEST, MAX_MESSAGE_BYTES, Cut, Stored
 
 QUIET_S = 0.4
-"""How long a direct get may stay silent before it is asked again: of a replica that is stopped, none answers."""
+"""How long a direct get may stay silent before it is asked again: a stopped replica never answers."""
 BACKOFF_FIRST_S = 0.01
 BACKOFF_MOST_S = 0.5
 TAIL_RECORDS = 1024
-"""Up to so many records of all rooms beyond the last cut are looked through for this room's; else per author."""
+"""How many records of all rooms beyond the last cut are searched for this room's; beyond that, each author is read."""
 CUT_BYTES = 4 * dg.BATCH_BYTES
-"""What one cut holds, give or take a batch of each author."""
+"""The size of one cut, give or take a batch of each author."""
 RECORD_BYTES = 512
-"""What a record takes here besides its payload."""
+"""What a record takes in memory here, besides its payload."""
 CUTS_REMEMBERED = 4096
 MOST_INVITATIONS = 4096
-"""Of so many, the newest, a reader takes note; each has 8 KB at most."""
+"""How many of the newest invitations a reader looks at; each has at most 8 KB."""
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
 class Again(Exception):
-    """An attempt failed in a way that passes, and nothing was stored by it."""
+    """An attempt failed temporarily, and stored nothing."""
 
     def __init__(self, why: str, *, rolled_back: bool = False) -> None:
         self.why = why
@@ -41,7 +41,7 @@ class Again(Exception):
 
 
 async def until(deadline: float, once: Callable[[], Awaitable[T]]) -> T:
-    """Do *once* until it does not raise `Again`, with growing pauses, at most until *deadline* of the loop's clock.
+    """Call *once* until it does not raise `Again`, with growing pauses, at most until *deadline* of the loop's clock.
 
     Raises `RolledBack` or `Unavailable` with the last reason.
     """
@@ -69,11 +69,11 @@ class Author(NamedTuple):
 
 
 Asked = Mapping[str, Author]
-"""The authors of a read by their subjects."""
+"""The authors of a read, by their subjects."""
 
 
 class Recent(Generic[K]):
-    """Numbers by key, of which the least recently used are forgotten."""
+    """Numbers by key; the least recently used are forgotten."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -94,11 +94,11 @@ class Recent(Generic[K]):
 
 
 class Reader:
-    """Reads over one connection. Every method may raise `Again`, and is then to be called again."""
+    """Reads over one connection. Every method may raise `Again`, and must then be called again."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        # By room, authors and the last sequence of each: up to where a cut that ended with just these has seen the log.
+        # By room, authors and the last sequence of each: up to where a cut that ended exactly there has seen the log.
         self._cuts: Recent[tuple[str, tuple[str, ...], tuple[int, ...]]] = Recent(CUTS_REMEMBERED)
 
     async def read(self, room: str, asked: Asked, newest: int, deadline: float) -> Cut:
@@ -125,7 +125,7 @@ class Reader:
         return None if record is None else _stored(record, author)
 
     async def earliest(self, room: str, deadline: float) -> list[Stored]:
-        """Return the first records of *room*, whoever wrote them."""
+        """Return the first records of *room*, by any author."""
         records, _ = await self._batch(
             names.ROOMS, dg.all_of(names.room_subjects(room), 0, EARLIEST), deadline, count=EARLIEST
         )
@@ -153,11 +153,11 @@ class Reader:
         return _named(prefix, found)
 
     async def _tail(self, room: str, seen: int, deadline: float) -> tuple[list[dg.Record], int]:
-        """Read on from the last cut over the whole room at once, if one answer holds it all.
+        """Read on from the last cut over the whole room at once, if one answer holds everything.
 
-        The records come in the log's order and without gaps, so this is a consistent cut as well, for one request
-        instead of one and one per author. The server looks through all rooms for it, and it brings what strangers wrote
-        in this one, hence the limits on its use.
+        The records come in the log's order and without gaps, so this is a consistent cut too, for one request instead
+        of one plus one for each author. The server searches all rooms for it, and it brings what strangers wrote in
+        this room; hence the limits on its use.
         """
         ask = dg.all_of(names.room_subjects(room), seen, dg.BATCH_RECORDS)
         found, end = await self._batch(names.ROOMS, ask, deadline, after=seen)
@@ -166,7 +166,7 @@ class Reader:
     async def _cut(self, asked: Asked, deadline: float) -> tuple[list[dg.Record], int, bool]:
         """Read every author's last record as of one sequence, and each author up to there.
 
-        Where that is more than a cut should hold it ends before, and the third value says so.
+        If that is more than a cut should contain, it ends earlier, and the third value says so.
         """
         lasts, upper = await self._lasts(list(asked), deadline)
         for subject, author in asked.items():
@@ -215,7 +215,7 @@ class Reader:
         return lasts, upper or 0
 
     async def _up_to(self, last: dg.Record, after: int, size: int, deadline: float) -> tuple[list[dg.Record], bool]:
-        """Read one author's records beyond *after*, until *size* bytes or up to *last*; tell whether that is all."""
+        """Read one author's records beyond *after*, up to *size* bytes or to *last*; tell whether that is all."""
         if after >= last.sequence:
             return [], True
         found: list[dg.Record] = []
@@ -237,9 +237,9 @@ class Reader:
     async def _batch(
         self, stream: str, ask: bytes, deadline: float, *, after: int | None = None, count: int = dg.BATCH_RECORDS
     ) -> tuple[list[dg.Record], dg.End]:
-        """Return a batch of up to *count* records, complete: every record names the one before it, the end the last.
+        """Return a complete batch of up to *count* records: each names the one before it, and the end names the last.
 
-        With *after* they have to come in their order, and all beyond that sequence.
+        With *after*, they must come in order, and all beyond that sequence.
         """
         # The server counts what it sends, fills the batch with a whole record, and then says that it has ended.
         most = Most(count + 1, dg.BATCH_BYTES + MAX_MESSAGE_BYTES + (count + 1) * dg.HEADER_BYTES)
@@ -284,7 +284,7 @@ class Reader:
 
 
 def _cut_key(room: str, asked: Asked, lasts: Iterable[int]) -> tuple[str, tuple[str, ...], tuple[int, ...]]:
-    """Name a cut by the authors' keys, which a reader has once; their subjects are new texts each time."""
+    """Name a cut by the authors' keys, which a reader keeps; their subjects are new texts each time."""
     return room, tuple(author.key for author in asked.values()), tuple(lasts)
 
 
@@ -293,7 +293,7 @@ def _stored(record: dg.Record, author: str) -> Stored:
 
 
 def _named(prefix: str, records: Iterable[dg.Record]) -> list[Stored]:
-    """Return the records whose subjects begin with *prefix*, which is what was asked for; the rest names the author."""
+    """Return the records whose subjects begin with *prefix*, as asked; the rest of the subject names the author."""
     return [_stored(r, r.subject.removeprefix(prefix)) for r in records if r.subject.startswith(prefix)]
 
 

@@ -1,4 +1,4 @@
-"""Where a log is served: one server, or several of one cluster."""
+"""Where a log is served: by one server, or by several of one cluster."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from swarm.errors import BadInput
 
 
 def split_servers(servers: str | Iterable[str]) -> list[str]:
-    """Return the URLs in *servers*: a text with commas between them, or several such."""
+    """Return the URLs in *servers*: one text separated by commas, or several such texts."""
     texts = [servers] if isinstance(servers, str) else servers
     return [url.strip() for text in texts for url in text.split(",")]
 
@@ -17,7 +17,7 @@ _SCHEMES = ("nats", "tls")
 
 
 def check_server(urls: str) -> None:
-    """Raise `BadInput` unless *urls* names a NATS server, or several of one cluster with commas between them."""
+    """Raise `BadInput` unless *urls* names a NATS server, or several of one cluster separated by commas."""
     for url in split_servers(urls):
         _check_url(url)
 

@@ -7,7 +7,7 @@ from swarm.log.port import Wakeups
 
 
 class Signal(Wakeups):
-    """Wake-ups set from the event loop that waits for them."""
+    """Wake-ups, set from the event loop that waits for them."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
@@ -16,13 +16,13 @@ class Signal(Wakeups):
         self._doubted = False
 
     def wake(self, sequence: int = 0) -> None:
-        """Let the present wait, or else the next one, return true: *sequence* is stored, or (0) all is in doubt."""
+        """Let the current wait, or else the next, return True: *sequence* is stored, or (0) everything is in doubt."""
         self._announced = max(self._announced, sequence)
         self._doubted = self._doubted or not sequence
         self._event.set()
 
     def end(self) -> None:
-        """Let every wait return true from now on: the log is closed, and a read will say so."""
+        """Let every wait return True from now on: the log is closed, and a read will say so."""
         self._ended = True
         self._event.set()
 

@@ -1,6 +1,6 @@
-"""The two streams of the log: made where they are missing, checked where they are there.
+"""The two streams of the log: made if they are missing, checked if they exist.
 
-A stream with other settings can lose or erase what was said without a word, so it is refused, with every difference.
+A stream with other settings can silently lose or erase what was said, so it is refused, with every difference.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from swarm.signed.identity import Identity
 from swarm.signed.sizes import MAX_INVITATION_BYTES, MAX_PAYLOAD_BYTES
 
 INVITES_BYTES = 16 * 1024 * 1024
-"""Invitations are small and expire; this keeps a flood of them from filling the store."""
+"""Invitations are small and expire; this limit keeps a flood of them from filling the store."""
 QUIET_S = 2.0
-"""How long one request may stay unanswered: a cluster that has no leader yet drops it."""
+"""How long one request may stay unanswered: a cluster without a leader drops it."""
 _SECOND_NS = 1_000_000_000
 _NO_STREAM = 10059
 _ERASES = {"deny_delete": True, "deny_purge": True, "allow_rollup_hdrs": False, "allow_msg_ttl": False, "sealed": False}
@@ -29,8 +29,8 @@ _ERASES = {"deny_delete": True, "deny_purge": True, "allow_rollup_hdrs": False, 
 def stream_settings(replicas: int = 1, invites_bytes: int = INVITES_BYTES) -> list[dict[str, Any]]:
     """Return the settings of both streams in JetStream's own terms.
 
-    The rooms keep everything: full, the stream and each subject refuse what is new. Of invitations one subject holds
-    one, for a week.
+    The rooms keep everything: when full, the stream and each subject refuse new messages. Each subject keeps one
+    invitation, for a week.
     """
     rooms: dict[str, Any] = {
         "name": names.ROOMS,
@@ -47,7 +47,7 @@ def stream_settings(replicas: int = 1, invites_bytes: int = INVITES_BYTES) -> li
         "max_msg_size": MAX_MESSAGE_BYTES,
         "allow_direct": True,
         "republish": {"src": names.ROOM_SUBJECTS, "dest": names.LOG_SUBJECTS, "headers_only": True},
-        # Nobody sends message ids: they would be anyone's to use up first. The window is the shortest there is.
+        # Nobody sends message ids, because anybody could use one up first. The window is the shortest possible.
         "duplicate_window": _SECOND_NS // 10,
         **_ERASES,
     }
@@ -74,11 +74,11 @@ async def ensure_streams(
     tls: ssl.SSLContext | None = None,
     timeout_s: float = 10.0,
 ) -> None:
-    """Make the streams of the log on *servers*, or check those that are there.
+    """Make the streams of the log on *servers*, or check existing ones.
 
-    On a server with accounts *identity* is a user of the account that holds them. *invites_bytes* is set aside for
-    invitations, out of what the server may store. Raises `BadInput` with every setting
-    that differs, `Denied`, and `Unavailable` where there is no JetStream.
+    On a server with accounts, *identity* is a user of the account that holds them. *invites_bytes* is reserved for
+    invitations, out of what the server may store. Raises `BadInput` with every setting that differs, `Denied`, and
+    `Unavailable` if there is no JetStream.
     """
     deadline = asyncio.get_running_loop().time() + timeout_s
     connection = await Connection.open(servers, identity=identity, name="swarm streams", tls=tls, timeout_s=timeout_s)
@@ -105,7 +105,7 @@ async def _ensure(connection: Connection, wanted: dict[str, Any], deadline: floa
 
 
 def differences(wanted: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """Return in words where the settings *found* on a server keep less of what was said than those *wanted*."""
+    """Describe where the settings *found* on a server keep less of what was said than those *wanted*."""
     differing = [
         f"{setting} is {json.dumps(found.get(setting))}, not {json.dumps(value)}"
         for setting, value in wanted.items()
@@ -118,7 +118,7 @@ def _as_wanted(stream: str, setting: str, found: Any, wanted: Any) -> bool:
     if setting == "num_replicas" or (setting == "max_msgs_per_subject" and stream == names.ROOMS):
         return isinstance(found, int) and found >= wanted
     if setting == "max_bytes":
-        return True  # A matter of the server's size; what is full refuses either way.
+        return True  # A matter of the server's size; a full stream refuses either way.
     return bool((found or False) == (wanted or False))
 
 

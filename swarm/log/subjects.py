@@ -22,7 +22,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 def token(text: str) -> str:
-    """Return *text* if it is one plain subject token, else raise ``ValueError``: no dots, wildcards or blanks."""
+    """Return *text* if it is one plain subject token; otherwise raise ``ValueError``: no dots, wildcards or blanks."""
     if _TOKEN.fullmatch(text) is None:
         raise ValueError(f"{text!r} cannot stand in a subject: 1 to 128 of A–Z, a–z, 0–9, _ and - are valid")
     return text
@@ -34,22 +34,22 @@ def room_subject(room: str, author: str) -> str:
 
 
 def room_prefix(room: str) -> str:
-    """Return what the subjects of all authors in *room* begin with."""
+    """Return the common beginning of the subjects of all authors in *room*."""
     return f"swarm.room.{token(room)}."
 
 
 def room_subjects(room: str) -> str:
-    """Return the wildcard for everything stored in *room*, by whomever."""
+    """Return the wildcard for everything stored in *room*, by any author."""
     return f"swarm.room.{token(room)}.*"
 
 
 def all_rooms_of(author: str) -> str:
-    """Return the wildcard for everything that *author* has stored, in whichever room."""
+    """Return the wildcard for everything that *author* has stored, in any room."""
     return f"swarm.room.*.{token(author)}"
 
 
 def room_of(subject: str) -> str:
-    """Return the room that a subject of the form of `room_subject` names."""
+    """Return the room named in a subject that has the form of `room_subject`."""
     return subject.split(".")[2]
 
 
@@ -64,7 +64,7 @@ def invite_subject(invitee: str, author: str) -> str:
 
 
 def invite_prefix(invitee: str) -> str:
-    """Return what the subjects of all invitations to *invitee* begin with."""
+    """Return the common beginning of the subjects of all invitations to *invitee*."""
     return f"swarm.invite.{token(invitee)}."
 
 
@@ -84,7 +84,7 @@ def direct_get(stream: str) -> str:
 
 
 def inbox_prefix(author: str | None) -> str:
-    """Return what all inboxes of *author*'s connections begin with; its permissions allow it nothing else."""
+    """Return the common beginning of all inboxes of *author*'s connections; its permissions allow no others."""
     return "_INBOX_SWARM" if author is None else f"_INBOX_{token(author)}"
 
 

@@ -1,4 +1,4 @@
-"""TLS to a server: whose certificates a client trusts, which ones a server shows, and what a refusal means in words."""
+"""TLS to a server: whose certificates a client trusts, which ones a server shows, and refusals in words."""
 
 import json
 import os
@@ -10,15 +10,15 @@ from swarm.errors import BadInput
 
 PathLike = str | os.PathLike[str]
 NO_TLS = "nats: the server offers no TLS; nothing is sent to it in the clear"
-"""What the client's own error says of a server that greets it without TLS."""
-# OpenSSL's X509_V_ERR_…: an issuer that is not there, or a certificate that nobody here trusts.
+"""The text of the client's own error about a server that greets it without TLS."""
+# OpenSSL's X509_V_ERR_…: an issuer that is missing, or a certificate that nobody here trusts.
 _UNKNOWN_ISSUER = frozenset({2, 18, 19, 20, 21})
 
 
 def client_context(authority: PathLike | None) -> ssl.SSLContext:
-    """Return what checks a server's certificate and name: against *authority* (a PEM file), else the system's own.
+    """Return a context that checks a server's certificate and name: by *authority* (a PEM file), or the system's own.
 
-    The file may also hold the server's very certificate. Raises `BadInput` for one that cannot be read or holds none.
+    The file may also contain the server's own certificate. Raises `BadInput` if it cannot be read or contains none.
     """
     if authority is None:
         return ssl.create_default_context()
@@ -27,21 +27,21 @@ def client_context(authority: PathLike | None) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=os.fspath(authority))
     except ssl.SSLError:
         raise BadInput("no certificate in PEM form", source=str(authority)) from None
-    # So that a certificate which is no authority's can be trusted by itself.
+    # This allows a certificate that is not an authority's to be trusted by itself.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return context
 
 
 def trusted(authority: PathLike | None) -> ssl.SSLContext | None:
-    """Return `client_context` of *authority* where one is named; None leaves it to the URL whether TLS is spoken."""
+    """Return `client_context` of *authority* if one is named; with None, the URL decides whether TLS is used."""
     return None if authority is None else client_context(authority)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """What a server shows of itself: its certificate (with its chain) and key, both PEM files.
+    """What a server shows of itself: its certificate (with its chain) and its key, both PEM files.
 
-    ``authority`` signed the certificate; without it the certificate is trusted by itself, on the server's own machine.
+    ``authority`` signed the certificate; without it, the certificate is trusted by itself, on the server's own machine.
     """
 
     certificate: Path
@@ -49,11 +49,11 @@ class ServerTls:
     authority: Path | None = None
 
     def check(self) -> None:
-        """Raise `BadInput` unless both files are there, belong together, and the key has no passphrase."""
+        """Raise `BadInput` unless both files exist, belong together, and the key has no passphrase."""
         _readable(self.certificate, "certificate")
         _readable(self.key, "key")
         try:
-            # Asked for a passphrase, OpenSSL would wait at the terminal.
+            # If OpenSSL wanted a passphrase, it would wait at the terminal.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key, lambda: "")
         except ssl.SSLError as error:
             if error.reason == "KEY_VALUES_MISMATCH":
@@ -62,7 +62,7 @@ class ServerTls:
             raise BadInput(text, source=str(self.certificate)) from None
 
     def own_context(self) -> ssl.SSLContext:
-        """Return what the one who started the server checks it by: the certificate, whatever name it bears."""
+        """Return the context with which whoever started the server checks it: the certificate, whatever name it has."""
         context = client_context(self.authority or self.certificate)
         context.check_hostname = False
         return context
@@ -90,7 +90,7 @@ def _readable(path: Path, what: str) -> None:
 
 
 def refusal(error: Exception) -> str | None:
-    """Say in words why a connection was not trusted; None if that is not what is wrong."""
+    """Say in words why a connection was not trusted; None if trust was not the problem."""
     if isinstance(error, ssl.SSLCertVerificationError):
         hint = "; --tls-ca FILE names the authority that signed it" if error.verify_code in _UNKNOWN_ISSUER else ""
         return f"the server's certificate is not trusted: {error.verify_message.rstrip('.')}{hint}"

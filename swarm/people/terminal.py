@@ -41,7 +41,7 @@ class TtyTerminal:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator["TtyScreen"]:
-        """Wait for the screen and hold it; what is half typed when the holder is cancelled is thrown away."""
+        """Wait for the screen and hold it; if the holder is cancelled, half-typed input is discarded."""
         device = await self._there()
         try:
             while not _locked(device):
@@ -57,7 +57,7 @@ class TtyTerminal:
     async def heard(self, wait_s: float | None = None) -> str | None:
         """Return the next line typed while no question has the screen; None for Ctrl-D.
 
-        Raises ``TimeoutError`` if there is none within *wait_s* seconds.
+        Raises ``TimeoutError`` after *wait_s* seconds without one.
         """
         async with asyncio.timeout(wait_s):
             device = await self._there()
@@ -83,7 +83,7 @@ class TtyTerminal:
                 os.close(device)
 
     def too_late(self, text: str, *theirs: object) -> None:
-        """As `tell`, of a question that was taken away; says nothing while the process itself is ending."""
+        """Show one line about a question that was taken away; says nothing while the process itself is ending."""
         if not TtyTerminal.leaving:
             self.tell(text, *theirs)
 

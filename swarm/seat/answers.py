@@ -45,7 +45,7 @@ from swarm.signed.sealing import open_box, seal
 
 
 async def join(mind: Mind, duty: JoinDuty, timeout_s: float) -> dict[str, Any]:
-    """Return the body that joins: what the agent says it is, and the terms it adds; raise `Excused`."""
+    """Return the body that joins: what the agent says it is, and the terms that it adds; raise `Excused`."""
     await mind.ask("join", timeout_s, duty)
     manifest = await mind.ask("manifest", timeout_s)
     nominated = await mind.ask("nominate", timeout_s)
@@ -67,9 +67,9 @@ def compose(
     mandate: Mandate | None = None,
     cost: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the body that says *answer*, sealed where the step seals; its *cost* then goes into the box with it.
+    """Return the body that says *answer*, sealed if the step seals; its *cost* then goes into the box with it.
 
-    Raises `Unfit` if it is not valid, `Overstepped` if *mandate* does not allow what would be signed.
+    Raises `Unfit` if the answer is not valid, and `Overstepped` if *mandate* does not allow what would be signed.
     """
     if room.step is None or room.step.id != duty.step:
         raise Excused(f"{duty.step} is not open any more")
@@ -102,7 +102,7 @@ def compose(
 def hold_to(
     mandate: Mandate, duty: Duty, plain: dict[str, Any], room: Room, secret: dict[str, Any] | None = None
 ) -> None:
-    """Raise `Overstepped` if *mandate* does not allow *plain* in answer to *duty*, with the reserve in *secret*."""
+    """Raise `Overstepped` if *mandate* does not allow *plain* as the answer to *duty*, with the reserve in *secret*."""
     found = breach(mandate, duty, plain, room, reserve=(secret or {}).get("reserve"))
     if found is not None:
         raise Overstepped.by(found)
@@ -129,7 +129,7 @@ def _said(duty: Duty, answer: Any, room: Room, identity: Identity) -> tuple[Any,
     if isinstance(duty, RatifyDuty):
         said = _expect(Ratified, answer)
         return Ratify(step=step, outcome=duty.digest, accept=said.accept, because=said.because), None
-    # A duty without a form of its own is answered with the very body or content.
+    # A duty without an answer form of its own is answered with the very body or content.
     return _expect(Message, answer), None
 
 
@@ -163,7 +163,7 @@ def _ballot(duty: ScoreDuty, answer: Scored, room: Room, identity: Identity) -> 
 
 
 def acts_of(answer: Any) -> Performed:
-    """Return what the agent wants to say about promises; raise `Unfit` if it is not that."""
+    """Return what the agent wants to say about promises; raise `Unfit` if it is something else."""
     if not isinstance(answer, Performed) or not isinstance(answer.acts, list | tuple):
         raise Unfit(f"its answer to perform is not a Performed with a list of acts, but {type(answer).__name__}")
     for act in answer.acts:

@@ -1,10 +1,10 @@
 """Approval: a person says yes before a peer signs what binds its member.
 
-What binds stands in the mandate (``approve: [ratify, promise]``): a signature under the outcome, and whatever makes the
-member a debtor. The peer asks with the very body that it would sign; without a yes in time nothing of it is signed, and
-the record gets the person's reason and no more.
+The mandate says what binds (``approve: [ratify, promise]``): a signature under the outcome, and whatever makes the
+member a debtor. The peer asks with the very body that it would sign. Without a yes in time nothing of it is signed, and
+the record gets only the person's reason.
 
-A request's id is the digest of what would be signed, so that a peer that starts again finds the answer that was given.
+A request's id is the digest of what would be signed, so that a restarted peer finds an answer that was given before.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from swarm.seat.mandate import Mandate, known_terms
 class ApprovalRequest(Message):
     """What would be signed, in full: the ``body``, and what it stands for.
 
-    ``for`` is what the mandate wants approved. For an outcome there are the option, its scores and what is still open;
+    ``for`` is what the mandate wants approved. For an outcome, there are the option, its scores and what is still open;
     ``promises`` are those that would become this member's. ``until`` is the last moment for an answer, RFC 3339.
     """
 
@@ -51,16 +51,16 @@ class Approval(Message):
 
 
 class Approver(Protocol):
-    """Whoever can be asked for a person's yes."""
+    """Somebody who can be asked for a person's yes."""
 
     async def approve(self, request: ApprovalRequest) -> Approval:
-        """Return the answer. It may take as long as it takes: who asks cancels."""
+        """Return the answer. It may take any time; the caller cancels."""
 
 
 def request_for(
     mandate: Mandate, member: str, body: Mapping[str, Any], room: Room, duty: Any = None, until: Instant | None = None
 ) -> ApprovalRequest | None:
-    """Return the request for *body*, said by *member*; None if *mandate* lets it be signed without."""
+    """Return the request for *body*, said by *member*; None if *mandate* lets it be signed without one."""
     details: dict[str, Any] = {}
     act: Literal["ratify", "promise"] = "promise"
     kind = body["kind"]
@@ -98,7 +98,7 @@ def request_for(
 
 
 class NotApproved(Excused):
-    """There is no yes; the text is the reason as the record may carry it."""
+    """There is no yes; the text is the reason, in the form that the record may carry."""
 
 
 async def approved(approver: Approver | None, request: ApprovalRequest, timeout_s: float | None = None) -> None:
@@ -115,7 +115,7 @@ async def approved(approver: Approver | None, request: ApprovalRequest, timeout_
 
 
 class Pending:
-    """The acts of the member *name* that wait for a yes: each is asked for once, whatever its mind repeats."""
+    """The acts of the member *name* that wait for a yes: each is asked for once, however often its mind repeats it."""
 
     def __init__(self, name: str, mandate: Mandate | None, approver: Approver | None) -> None:
         self._name = name
@@ -128,7 +128,7 @@ class Pending:
         return bool(self._tasks)
 
     def takes(self, body: dict[str, Any], room: Room) -> bool:
-        """Ask for *body* if it needs a yes; return whether it does, and is therefore not to be said now."""
+        """Ask for *body* if it needs a yes; return whether it does, and therefore must not be said yet."""
         request = None if self._mandate is None else request_for(self._mandate, self._name, body, room)
         if request is None:
             return False
@@ -138,7 +138,7 @@ class Pending:
         return True
 
     def settled(self) -> list[tuple[dict[str, Any], str | None]]:
-        """Return each body that was answered since the last time, with the reason why it is not approved, if so."""
+        """Return each body that was answered since the last call; for one that was not approved, with the reason."""
         done = [id_ for id_, (_, task) in self._tasks.items() if task.done()]
         settled: list[tuple[dict[str, Any], str | None]] = []
         for id_ in done:
@@ -151,7 +151,7 @@ class Pending:
         return settled
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         for _, task in self._tasks.values():
             task.cancel()
 

@@ -1,8 +1,8 @@
-"""What a promise may demand of its debtor: which events, and how much of an attribute in all.
+"""What a promise may demand of its debtor: which events, and how much of an attribute in total.
 
-Read off the consequent alone, and never too low: of alternatives the dearest counts, parts that must all hold are
-summed, and what points to another commitment demands what that one does. Windows demand nothing, and neither does that
-something stays undone. Amounts are exact fractions.
+It is read from the consequent alone, and never underestimated: of alternatives, the most expensive counts; parts that
+must all hold are summed; a reference to another commitment demands what that one does. Windows demand nothing, nor does
+a condition that something must not happen. Amounts are exact fractions.
 """
 
 from collections.abc import Mapping
@@ -14,18 +14,19 @@ from protocols.commitments.tree import NUMBER, And, AtLeast, Condition, Event, L
 from protocols.messages.commitments import CommitmentTerms
 
 _LEAST = ("=", ">=", ">")
-"""Comparisons that ask for an amount; the others (``!= < <=``) are met by none."""
+"""Comparisons that ask for an amount; the others (``!= < <=``) can be met with none."""
 
 
 class CannotTell(Exception):
-    """A promise points to a commitment whose terms are not known here, or in a circle."""
+    """A promise refers to a commitment whose terms are not known here, or refers in a circle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Events that may have to be brought about, and the sum of each attribute that they ask for.
+    """Events that may have to be brought about, and the sum of each attribute that they require.
 
-    ``beyond`` are attributes whose sum is to be exceeded (``>``), ``odd`` those asked to be what is no number.
+    ``beyond`` are attributes whose sum must be exceeded (``>``); ``odd`` are those required to be something other than
+    a number.
     """
 
     events: frozenset[str] = frozenset()
@@ -34,7 +35,10 @@ class Demand:
     odd: frozenset[str] = frozenset()
 
     def exceeds(self, attribute: str, most: str) -> bool:
-        """Return whether more than *most* of *attribute* may be demanded; what is no number is taken to be more."""
+        """Return whether more than *most* of *attribute* may be demanded.
+
+        A value that is not a number counts as more.
+        """
         amount = self.amounts.get(attribute, Fraction())
         too_much = amount > Fraction(most) or (attribute in self.beyond and amount == Fraction(most))
         return too_much or attribute in self.odd
@@ -54,7 +58,7 @@ def _demand(condition: Condition, known: Mapping[str, CommitmentTerms], above: f
         case Timed(what=what):
             return _demand(what, known, above)
         case No(what=what):
-            # Not to do something is owed, too, but no amount of it.
+            # To refrain from something is owed too, but it has no amount.
             return Demand(_demand(what, known, above).events)
         case LifeCycle(commitment=other):
             if other in above or other not in known:
@@ -79,7 +83,7 @@ def _of_event(event: Event) -> Demand:
         if not each.value.is_number or NUMBER.fullmatch(each.value.text) is None:
             odd.add(each.attribute)
             continue
-        # A negative amount must not make room for another one.
+        # A negative amount must not make room for another amount.
         amounts[each.attribute] = max(amounts.get(each.attribute, Fraction()), Fraction(each.value.text))
         if each.op == ">":
             beyond.add(each.attribute)

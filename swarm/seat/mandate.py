@@ -1,9 +1,9 @@
 """The mandate: what a member's peer may ever sign, whatever its mind answers.
 
-It stands in the member's own part of a file and stays there: it is in no opening and in no entry, and what the record
-says of a breach names the part that was broken, never the limit. The peer judges the very content that it would sign,
-options completed as the room completes them, so that no prompt, no text of another member and no mistake of a mind can
-widen it. The fields are told in ``docs/mandate.md``.
+It is written in the member's own part of a file and stays there: it is in no opening and in no entry, and the record of
+a breach names the part that was broken, never the limit. The peer judges the very content that it would sign, with
+options completed as the room completes them. So no prompt, no text of another member and no mistake of a mind can widen
+it. ``docs/mandate.md`` describes the fields.
 
 `breach` is pure: it reads the mandate, the room and what would be said, and changes nothing.
 """
@@ -46,8 +46,8 @@ else:
 class Breach:
     """What a mandate does not allow.
 
-    ``where`` names the part of the mandate (``offers.discount``) and can stand in the record; ``why`` holds values and
-    limits, and is for the mind and for the owner of the file alone.
+    ``where`` names the part of the mandate (``offers.discount``) and may appear on the record; ``why`` contains values
+    and limits, and is only for the mind and the owner of the file.
     """
 
     where: str
@@ -60,12 +60,12 @@ class Breach:
 
     @property
     def private(self) -> str:
-        """The reason that the mind is given with the duty when it is asked again."""
+        """The reason that the mind is given when it is asked again."""
         return f"outside your mandate: {self.where}: {self.why}"
 
 
 class Bounds(Message):
-    """The least and the greatest number allowed, both included. What is no number is outside."""
+    """The least and the greatest number allowed, both included. A value that is not a number is outside."""
 
     min: DecimalText | None = None
     max: DecimalText | None = None
@@ -93,8 +93,9 @@ class Bounds(Message):
 class ScoreBounds(Message):
     """Bounds on scores. ``outside`` is for options that the mandate's offers or promises do not allow.
 
-    ``outside: reject`` wants such an option rejected, and scored 0 where no rejection is left; a number is the highest
-    score it may get. ``min`` holds for all other options, and keeps them from being rejected; ``max`` for every option.
+    ``outside: reject`` requires that such an option be rejected, or scored 0 if no rejection is left; a number is the
+    highest score it may get. ``min`` holds for all other options, and forbids rejecting them; ``max`` holds for every
+    option.
     """
 
     min: Score | None = None
@@ -110,7 +111,10 @@ class ScoreBounds(Message):
 
 
 class ReserveBounds(Message):
-    """The lowest and the highest reserve. To have none is to take any deal: outside, where there is a ``min``."""
+    """The lowest and the highest reserve.
+
+    Without a reserve any deal is accepted, which is outside if there is a ``min``.
+    """
 
     min: Score | None = None
     max: Score | None = None
@@ -127,7 +131,7 @@ def _in_order(low: int | None, high: int | None) -> None:
 
 
 class Most(Message):
-    """The highest amount, as a decimal."""
+    """The highest amount, a decimal."""
 
     max: DecimalText
 
@@ -135,8 +139,8 @@ class Most(Message):
 class PromiseBounds(Message):
     """Bounds on what the member promises as debtor.
 
-    ``never_debtor_of`` names events that none of its promises may demand, ``attributes`` the highest amount of an
-    attribute that one promise may demand, ``max`` how many promises it may make in one room.
+    ``never_debtor_of`` names events that none of its promises may demand. ``attributes`` is the highest amount of an
+    attribute that one promise may demand. ``max`` is how many promises it may make in one room.
     """
 
     never_debtor_of: list[Name] = Field(default_factory=list)
@@ -145,7 +149,7 @@ class PromiseBounds(Message):
 
 
 class Mandate(Message):
-    """What may be signed in a member's name. What is left out is not bounded."""
+    """What may be signed in a member's name. A missing field sets no bound."""
 
     offers: dict[Name, Bounds | Annotated[list[ValueWritten], Field(min_length=1)]] = Field(default_factory=dict)
     scores: ScoreBounds | None = None
@@ -160,10 +164,10 @@ class Mandate(Message):
 def breach(
     mandate: Mandate, duty: Duty, plain: Mapping[str, Any], room: Room, *, reserve: int | None = None
 ) -> Breach | None:
-    """Return what *mandate* does not allow of *plain*, None if it allows it.
+    """Return what *mandate* does not allow of *plain*; None if it allows it.
 
-    *plain* is what would be signed in answer to *duty*: the content of a seal, or a body, in JSON. It must be one that
-    *room* would take, for only a valid option can be completed. With an option goes the *reserve* that it commits to.
+    *plain* is what would be signed in answer to *duty*: the content of a seal, or a body, in JSON. It must be valid for
+    *room*, because only a valid option can be completed. An option comes with the *reserve* to which it commits.
     """
     judge = _Judge(mandate, duty.member, room)
     if isinstance(duty, ProposeDuty):
@@ -171,7 +175,7 @@ def breach(
     if isinstance(duty, ScoreDuty):
         return judge.ballot(duty, BallotContent.read(plain))
     if room.step is not None and room.step.id == duty.step and room.step.seals:
-        return None  # What else is sealed, no part of a mandate bounds.
+        return None  # Other sealed contents: no part of a mandate bounds them.
     body = parse_body(dict(plain))
     if isinstance(body, Join):
         return judge.promises(room.setting.opening.promises)
@@ -187,7 +191,7 @@ def breach(
 
 
 def offer_breach(mandate: Mandate, offer: Mapping[str, Iterable[Value]]) -> Breach | None:
-    """Return what *mandate* does not allow of an *offer*: for each issue, the values that it puts up."""
+    """Return what *mandate* does not allow of an *offer*, given as the values that it proposes for each issue."""
     for issue, allowed in mandate.offers.items():
         for value in offer.get(issue, ()):
             why = _why_not_offered(allowed, value)
@@ -197,7 +201,7 @@ def offer_breach(mandate: Mandate, offer: Mapping[str, Iterable[Value]]) -> Brea
 
 
 def reserve_breach(mandate: Mandate, reserve: int | None) -> Breach | None:
-    """Return what *mandate* does not allow of a *reserve*; None is to have none."""
+    """Return what *mandate* does not allow of a *reserve*; None means no reserve."""
     bounds = mandate.reserve
     if bounds is None:
         return None
@@ -215,9 +219,9 @@ def promise_breach(
     known: Iterable[CommitmentTerms] = (),
     owed: Collection[str] = (),
 ) -> Breach | None:
-    """Return what *mandate* does not allow of those promises among *made* whose debtor is *member*.
+    """Return what *mandate* does not allow of those promises in *made* whose debtor is *member*.
 
-    *known* are the terms that they may point to, *owed* the ids of what the member has promised before.
+    *known* are the terms to which they may refer; *owed* are the ids of what the member has promised before.
     """
     bounds = mandate.promises
     made = list(made)
@@ -248,14 +252,14 @@ def promise_breach(
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """One mandate against one room, for one member."""
+    """One mandate in one room, for one member."""
 
     mandate: Mandate
     member: str
     room: Room
 
     def proposal(self, option: Option) -> Breach | None:
-        """Judge *option* as the room will hold it: with what it leaves to the quotes of others."""
+        """Judge *option* as the room will hold it: with the issues that it leaves to the quotes of others."""
         quotes = {} if self.room.concord is None else self.room.concord.quotes
         completed, _, _ = complete(option, self.member, self.room.setting.opening, quotes, self.room.tracker, 0)
         return self.option(completed)
@@ -287,14 +291,14 @@ class _Judge:
         return self.option(self.room.concord.candidates[duty.outcome.option].option)
 
     def act(self, body: Message, *, of_its_own: bool) -> Breach | None:
-        """Judge what is said about promises; making those that the opening lists is no act of the member's own."""
+        """Judge an act on promises; to make the promises that the opening lists is not an act of the member's own."""
         verb = kind_of(body).partition(".")[2]
         if of_its_own and self.mandate.acts is not None and verb not in self.mandate.acts:
             return Breach(f"acts.{verb}", f"allowed: {', '.join(self.mandate.acts) or 'none'}")
         if isinstance(body, CreateCommitment):
             return self.promises(body.commitments)
         if isinstance(body, AcceptCommitment) and self.mandate.promises is not None:
-            # What is taken over from its debtor is promised like any other.
+            # A promise that is taken over from its debtor counts like any other.
             terms = next((terms for terms in self._known() if terms.id == body.commitment.partition("[")[0]), None)
             if terms is None:
                 return Breach("promises", f"what {body.commitment} demands cannot be told")
@@ -315,7 +319,7 @@ class _Judge:
 
 
 def known_terms(room: Room) -> list[CommitmentTerms]:
-    """Return the terms that stand in *room* whatever is chosen, and those of what was agreed."""
+    """Return the terms that exist in *room* whatever is chosen, and those of what was agreed."""
     known = list(room.setting.opening.promises)
     concord, ending = room.concord, room.ending
     if concord is not None and concord.standing is not None and ending is not None and ending.outcome == "agreed":

@@ -1,4 +1,4 @@
-"""A mind together with the mandate that its peer holds it to."""
+"""A mind together with the mandate that its peer enforces."""
 
 from agents.agent import Agent
 from swarm.seat.approval import Approver
@@ -6,13 +6,13 @@ from swarm.seat.mandate import Mandate
 
 
 class Mandated(Agent):
-    """A mind together with the mandate that its peer holds it to, for whoever seats it; it answers nothing itself.
+    """A mind together with the mandate that its peer enforces, for the code that seats it; it answers nothing itself.
 
-    `swarm.seat.seat.Seat` takes the two apart, so that the mind neither sees the mandate nor can put it aside.
+    `swarm.seat.seat.Seat` separates the two, so that the mind neither sees the mandate nor can set it aside.
     """
 
     def __init__(self, mind: Agent, mandate: Mandate, approver: Approver | None = None) -> None:
-        """Take whom to ask for what the mandate wants approved; without an *approver* nothing of that is signed."""
+        """Keep whom to ask for approvals; without an *approver*, nothing that needs approval is signed."""
         self.mind = mind
         self.mandate = mandate
         self.approver = approver

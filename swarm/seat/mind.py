@@ -1,9 +1,9 @@
 """Asking a mind: one duty in, one body to say out, checked by the same rules that everybody applies to it.
 
-An agent that raises, takes too long or answers outside the model or its mandate yields an `Excused` with the reason;
-its peer says that, and the others go on. Who has answered and may do better is asked once more: `Unfit`. A mind of the
-user's runs in threads of its own, on copies of what it is asked, so that whatever it does its peer goes on keeping
-time.
+If an agent raises, takes too long, or answers outside the model or its mandate, the result is an `Excused` with the
+reason; its peer says that, and the others go on. An agent that has answered and may do better is asked once more:
+`Unfit`. A mind written by the user runs in threads of its own, on copies of what it is asked, so that its peer keeps
+time whatever the mind does.
 """
 
 import asyncio
@@ -31,16 +31,16 @@ from swarm.seat.purse import Purse, UsedUp
 _log = logging.getLogger(__name__)
 
 STUCK_S = 1.0
-"""How long a mind's own event loop may take to show that a call which timed out has not stopped it."""
+"""How long a mind's own event loop may take to show that a call which timed out has not blocked it."""
 NEVER_WAIT = (Scripted, UtilityMind)
-"""Minds of ours, which answer at once and touch nothing: they are asked directly."""
+"""Minds of ours that answer at once and touch nothing: they are asked directly."""
 
 
 class Mind:
-    """An agent, asked so that neither its errors nor its waiting become its peer's. `close` it when it is done with.
+    """An agent, asked in such a way that neither its errors nor its waiting affect its peer. `close` it after use.
 
-    *purse* is what asking may take, *brief* gives what the room has said so far; minds that answer at once and for
-    nothing need neither.
+    *purse* is what asking may cost, *brief* gives what the room has said so far; minds that answer at once and at no
+    cost need neither.
     """
 
     def __init__(self, agent: Agent, purse: Purse | None = None, brief: Callable[[], Briefing] | None = None) -> None:
@@ -54,7 +54,7 @@ class Mind:
     async def ask(self, act: str, timeout_s: float, *arguments: Any) -> Any:
         """Return what the agent's method *act* returns within *timeout_s*, unchecked, or raise `Excused`.
 
-        What it took goes to the purse; an answer that is not of the act's form is `Unfit`.
+        The cost goes to the purse; an answer that is not in the act's form is `Unfit`.
         """
         method = getattr(self._agent, act, None)
         if method is None:
@@ -86,14 +86,14 @@ class Mind:
         return answer
 
     def _admitted(self, arguments: tuple[Any, ...]) -> AbstractAsyncContextManager[Left]:
-        """Hold what answering a duty may take; who a mind is and whether it joins is asked whatever is left."""
+        """Reserve what answering a duty may cost; what a mind is, and whether it joins, is asked in any case."""
         of_budget = any(isinstance(a, Duty) and not isinstance(a, JoinDuty) for a in arguments)
         if self._purse is None or self._agent.free or not of_budget:
             return nullcontext(Left())
         return self._purse.hold()
 
     def _briefed(self, arguments: tuple[Any, ...], left: Left, timeout_s: float) -> tuple[Any, ...]:
-        """Return *arguments* as the mind's own copies, the duty among them with what it needs to judge."""
+        """Return *arguments* as copies for the mind; its duty gets what it needs to judge."""
         of_time = decimal_seconds(int(min(timeout_s, float(left.seconds or timeout_s)) * NANOS))
         told = {"left": left.model_copy(update={"seconds": of_time}), "briefing": self._brief and self._brief()}
         copies = (copy.deepcopy(a) if isinstance(a, Message) else a for a in arguments)
@@ -119,7 +119,7 @@ class Mind:
                 contained.close()
 
     async def _own_loop(self) -> asyncio.AbstractEventLoop:
-        """Return the event loop of this agent's thread: always the same one, unless a call has stopped it for good."""
+        """Return the event loop of this agent's thread: always the same one, unless a call has blocked it for good."""
         if self._loop is not None and self._in_doubt:
             beat = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
             try:
@@ -134,7 +134,7 @@ class Mind:
         return self._loop
 
     def close(self) -> None:
-        """Let go of the agent's thread; one that hangs is left behind, and ends with the process."""
+        """Release the agent's thread; a hanging thread is left behind, and ends with the process."""
         loop, self._loop = self._loop, None
         if loop is not None:
             with suppress(RuntimeError):
@@ -148,11 +148,11 @@ def in_short(error: BaseException) -> str:
 
 
 class _Broke(Exception):
-    """What an agent raised that is no ``Exception``, made harmless: an exit, an interrupt, a cancellation."""
+    """A ``BaseException`` that an agent raised, made harmless: an exit, an interrupt, a cancellation."""
 
 
 async def _contained(ask: Callable[[], Awaitable[Any]]) -> Any:
-    """Await what *ask* returns; it is called only here, so that what is cancelled before has not begun."""
+    """Await what *ask* returns. It is created lazily: a cancelled call never starts the agent."""
     try:
         return await ask()
     except (Exception, GeneratorExit):
@@ -180,7 +180,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _in_thread(call: Callable[[], Any]) -> Awaitable[Any]:
-    """Run *call* in a daemon thread: one that hangs must not keep the process from ending."""
+    """Run *call* in a daemon thread, because a hanging call must not keep the process from ending."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
@@ -197,13 +197,13 @@ def _in_thread(call: Callable[[], Any]) -> Awaitable[Any]:
         error: Exception | None = None
         try:
             result = call()
-        except StopIteration as raised:  # No future can hold this one.
+        except StopIteration as raised:  # No future can carry this exception.
             error = _Broke(in_short(raised))
         except Exception as raised:
             error = raised
         except BaseException as raised:
             error = _Broke(in_short(raised))
-        with suppress(RuntimeError):  # The peer may have gone meanwhile, and its loop with it.
+        with suppress(RuntimeError):  # The peer may be gone by then, and its loop with it.
             loop.call_soon_threadsafe(finish, result, error)
 
     threading.Thread(target=run, daemon=True).start()

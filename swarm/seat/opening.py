@@ -14,14 +14,14 @@ from swarm.signed.identity import Identity
 
 
 def sign_opening(identity: Identity, opening: RoomOpen, now: Instant) -> Entry:
-    """Return the entry by which *identity*, a member, opens the room that *opening* describes."""
+    """Return the entry with which *identity*, a member, opens the room that *opening* describes."""
     body: dict[str, Any] = opening.plain()
     name = room_name(opening.slug, identity.public, body)
     return sign_entry(identity, room=name, n=1, prev=None, seen=(0, HEAD_0), sent=now, body=body)
 
 
 async def publish_opening(log: Log, entry: Entry, *, patience_s: float = 30.0) -> None:
-    """Put *entry* on *log*; opening twice with the same bytes is opening once."""
+    """Put *entry* on *log*; to open twice with the same bytes is to open once."""
     loop = asyncio.get_running_loop()
     give_up = loop.time() + patience_s
     while True:
@@ -42,7 +42,7 @@ async def publish_opening(log: Log, entry: Entry, *, patience_s: float = 30.0) -
 async def find_opener(log: Log, room: str, *, timeout_s: float = 10.0) -> str:
     """Return the public key of the member that opened *room*: the author of the record that gives the room its name.
 
-    Raises `Unavailable` if there is no such room on *log*, or none that was opened as its name says.
+    Raises `Unavailable` if there is no such room on *log*, or none whose opening matches its name.
     """
     for stored in await log.earliest(room, timeout_s=timeout_s):
         try:
@@ -54,7 +54,7 @@ async def find_opener(log: Log, room: str, *, timeout_s: float = 10.0) -> str:
 
 
 def kept_opening(payload: bytes) -> Entry:
-    """Return an opening that was kept; raises `BadEntry`."""
+    """Return a stored opening; raises `BadEntry`."""
     entry = parse_entry(payload)
     if entry.kind != "room.open":
         raise BadEntry("bad_opening", "what was kept is no opening")

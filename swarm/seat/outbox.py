@@ -1,6 +1,6 @@
-"""The outbox: the last bytes that a member signed in a room, kept before they are published.
+"""The outbox: the last bytes that a member signed in a room, stored before they are published.
 
-After a restart or a lost acknowledgement exactly these bytes are sent again, so that no member ever signs two
+After a restart or a lost acknowledgement, exactly these bytes are sent again, so that no member ever signs two
 different entries with one number.
 """
 
@@ -13,7 +13,7 @@ from swarm.errors import SwarmError
 
 
 class DamagedOutbox(SwarmError):
-    """What an outbox holds is no entry, and nothing shows that it was said: going on could sign its number again."""
+    """The outbox contains no entry, and nothing shows that one was said: to go on could sign its number again."""
 
 
 class Outbox(ABC):
@@ -21,16 +21,16 @@ class Outbox(ABC):
 
     @property
     def place(self) -> str:
-        """Where it is kept, in words that a person can use."""
+        """Where it is stored, in words for a person."""
         return "memory"
 
     @abstractmethod
     def keep(self, payload: bytes) -> None:
-        """Keep *payload* in place of the one before; it is safe when this returns. Raises `SwarmError`."""
+        """Store *payload* in place of the previous one; it is on disk when this returns. Raises `SwarmError`."""
 
     @abstractmethod
     def kept(self) -> bytes | None:
-        """Return the payload kept last, or None. Raises `SwarmError`."""
+        """Return the payload stored last, or None. Raises `SwarmError`."""
 
 
 class MemoryOutbox(Outbox):
@@ -47,7 +47,7 @@ class MemoryOutbox(Outbox):
 
 
 class FileOutbox(Outbox):
-    """A small synced file, replaced in one step: it holds what it held before, or all of what is new."""
+    """A small synced file, replaced in one step: it contains its old content, or all of the new."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -79,7 +79,7 @@ class FileOutbox(Outbox):
 
 
 def _sync(folder: Path) -> None:
-    """Make it last that a file in *folder* was replaced; not every system lets a folder be synced."""
+    """Make the replacement of a file in *folder* durable; not every system can sync a folder."""
     with suppress(PermissionError, IsADirectoryError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
-"""A member at work on its promises: the standing duty, asked again whenever something said may have changed them.
+"""A member acting on its promises: the standing duty, asked again whenever something may have changed them.
 
-What the mind wants to say is checked against the member's mandate, act by act, and said once: a mind that repeats
-itself is paced, so that it cannot become a flood.
+Each act that the mind wants is checked against the member's mandate, and said once. A mind that repeats itself is
+slowed down, so that it cannot become a flood.
 """
 
 import asyncio
@@ -32,21 +32,24 @@ _log = logging.getLogger(__name__)
 PERFORM_TIMEOUT_S = 60.0
 ELAPSED_TIMEOUT_S = 5.0
 SOONEST_AGAIN: Duration = SECOND // 10
-"""How soon a mind is asked about promises again at its own wish."""
+"""How soon a mind may ask to be asked about promises again."""
 SAME_ACT_AGAIN: Duration = SECOND
-"""How soon the very same act on promises may be said once more."""
+"""How soon the very same act on promises may be said again."""
 
 APPROVAL_AGAIN: Duration = SECOND // 4
-"""How soon it is looked again whether a person has approved an act."""
+"""How soon to check again whether a person has approved an act."""
 
 
 def _situation(duty: PerformDuty) -> str:
-    """Return a digest of what there is to act on; what was said so far is not part of it."""
+    """Return a digest of what can be acted on; what was said so far is not part of it."""
     return digest({"reportable": duty.reportable, "awaiting": [r.id for r in duty.awaiting], "promises": duty.promises})
 
 
 class Performer:
-    """Lets the mind of the member *name* act on promises. It is also what the mind may ask about the room (`Watch`)."""
+    """Lets the mind of the member *name* act on promises.
+
+    It also answers the mind's questions about the room (`Watch`).
+    """
 
     def __init__(
         self,
@@ -59,7 +62,7 @@ class Performer:
         approver: Approver | None = None,
     ) -> None:
         self.task: asyncio.Task[Performed] | None = None
-        """What the mind is still thinking about, if anything."""
+        """The question that the mind is still thinking about, if any."""
         self._name = name
         self._mind = mind
         self._mandate = mandate
@@ -78,7 +81,7 @@ class Performer:
         self._home = threading.get_ident(), asyncio.get_running_loop()
 
     def close(self) -> None:
-        """Let go of what the mind still thinks about."""
+        """Abandon whatever the mind is still thinking about."""
         if self.task is not None:
             self.task.cancel()
         self._pending.close()
@@ -89,7 +92,7 @@ class Performer:
             hold_to(self._mandate, duty, body, self._replica.room)
 
     async def follow(self, duty: PerformDuty) -> Instant | None:
-        """Let the mind answer the standing *duty*, and say what it wants to; return when to look again."""
+        """Let the mind answer the standing *duty*, and say what it wants; return when to look again."""
         look = await self._approved(duty)
         task = self.task
         if task is not None:
@@ -111,7 +114,7 @@ class Performer:
         return earlier(self._perform_again, self._speaker.now() + APPROVAL_AGAIN if self._pending else None)
 
     async def _approved(self, duty: PerformDuty) -> Instant | None:
-        """Say what a person has approved; return when to look again for what is not answered yet."""
+        """Say what a person has approved; return when to look again for open requests."""
         for body, refused in self._pending.settled():
             try:
                 if refused is None:
@@ -126,7 +129,7 @@ class Performer:
         return self._speaker.now() + APPROVAL_AGAIN if self._pending else None
 
     async def _performed(self, duty: PerformDuty) -> Performed:
-        """Return what the mind wants to say about promises; sent back once, as at a step."""
+        """Return what the mind wants to say about promises; an unfit answer is sent back once, as at a step."""
 
         async def ask(asked: PerformDuty) -> Performed:
             return acts_of(await self._mind.ask("perform", PERFORM_TIMEOUT_S, asked, self))
@@ -149,7 +152,10 @@ class Performer:
         return performed
 
     async def _act(self, duty: PerformDuty, task: "asyncio.Task[Performed]") -> None:
-        """Say what came of *task*, act by act; one that is outside the mandate is left out, and the others are said."""
+        """Say the acts that *task* returned, one by one.
+
+        An act outside the mandate is left out, and the others are said.
+        """
         try:
             performed = task.result()
         except Excused as excuse:
@@ -159,7 +165,7 @@ class Performer:
         if performed.again_in is not None:
             self._perform_again = now + max(performed.again_in, SOONEST_AGAIN)
         if not performed.acts:
-            return  # To say nothing is no step of a loop, however often.
+            return  # To say nothing is never a step of a loop.
         noted = len(self._replica.room.findings)
         said, paced = 0, False
         said_before = dict(self._acted)
@@ -174,7 +180,7 @@ class Performer:
                 paced = True
                 continue
             key = canonical(body)
-            # Answering a report twice can only be refused.
+            # A second answer to a report can only be refused.
             if key in said_before and body["kind"] in ("event.confirm", "event.dispute"):
                 continue
             again_at = said_before.get(key, 0) + SAME_ACT_AGAIN
@@ -194,7 +200,7 @@ class Performer:
             self._mind_loop(performed, in_vain=said <= len(refused))
 
     def _mind_loop(self, performed: Performed, *, in_vain: bool) -> None:
-        """Ask no more in a situation in which the mind says the same in vain, three rounds of it."""
+        """Stop asking in a situation in which the mind says the same thing in vain for three rounds."""
         if not in_vain:
             self._vain = Exchange()
             return
@@ -212,7 +218,7 @@ class Performer:
             _log.warning("%s: %s", self._name, text)
 
     def elapsed(self, condition: str) -> Duration | None:
-        """Answer `agents.agent.Watch` from the room and the log's clock, whichever thread the mind asks from."""
+        """Answer `agents.agent.Watch` from the room and the log's clock, from any thread."""
         thread, loop = self._home
         if threading.get_ident() == thread:
             return self._elapsed(condition)

@@ -1,9 +1,9 @@
-"""The purse: what one member's mind may still use in a room, and what it has used that the log does not know yet.
+"""The purse: what one member's mind may still use in a room, and what it has used that the log does not show yet.
 
-The room's rules say what is left (`protocols.messages.budget`), as of the log. Asking a mind holds calls of that, so
-that of any number of questions at once only as many are admitted as something is left for; what a question did not
-use is there again when it ends, however it ends. What it used waits here for the next entry, which carries it into
-the log.
+The room's rules say what is left, according to the log (`protocols.messages.budget`). Asking a mind reserves calls from
+that, so that of any number of simultaneous questions only as many are admitted as the budget covers. When a question
+ends, in whatever way, the unused part of its reservation is released. Costs wait here for the next entry, which carries
+them into the log.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any
 from protocols.messages.budget import Left, Used
 
 MOST_HELD_CALLS = 4
-"""Calls that one question holds: the first, and some for an answer that is sent back."""
+"""Calls that one question reserves: the first one, and some for an answer that is sent back."""
 
 
 class UsedUp(Exception):
@@ -22,7 +22,7 @@ class UsedUp(Exception):
 
 
 class Purse:
-    """One member's part of a room's budgets; *allowance* says what is left of it as of the log."""
+    """One member's part of a room's budgets; *allowance* returns what is left of it according to the log."""
 
     def __init__(self, allowance: Callable[[], Left]) -> None:
         self._allowance = allowance
@@ -33,7 +33,7 @@ class Purse:
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[Left]:
-        """Hold what one question may use, and give what that is; wait while others hold all that is left.
+        """Reserve what one question may use, and yield that amount; wait while others hold everything that is left.
 
         Raises `UsedUp` if nothing is left.
         """
@@ -52,40 +52,40 @@ class Purse:
             self._returned.set()
 
     def _left(self) -> Left:
-        """Return what the log says is left, less what was used and not said yet."""
+        """Return what is left according to the log, minus what was used but not yet said."""
         return self._allowance().less(total([*self._unsaid, *self._sealed]))
 
     def used(self, cost: Mapping[str, Any] | None) -> None:
-        """Take note of what a question took."""
+        """Record what a question cost."""
         if cost:
             self._unsaid.append(dict(cost))
 
     @property
     def unsaid(self) -> list[dict[str, Any]]:
-        """The costs that no entry has carried so far."""
+        """The costs that no entry has carried yet."""
         return list(self._unsaid)
 
     def said(self, costs: list[dict[str, Any]]) -> None:
-        """Let go of *costs*, which were `unsaid`: the log has an entry that carries them."""
+        """Forget *costs*, which were `unsaid`: an entry on the log carries them."""
         del self._unsaid[: len(costs)]
 
     def seal(self, costs: list[dict[str, Any]]) -> None:
-        """Let *costs*, which were `unsaid`, wait in a sealed answer for what opens it."""
+        """Keep *costs*, which were `unsaid`, with a sealed answer; the entry that opens it will carry them."""
         self.said(costs)
         self._sealed += costs
 
     def unseal(self, costs: list[dict[str, Any]]) -> None:
-        """Take *costs* back: the answer that they were sealed with was never said."""
+        """Take *costs* back: the answer with which they were sealed was never said."""
         self.open()
         self._unsaid[:0] = costs
 
     def open(self) -> None:
-        """Let go of what was sealed: the log has the entry that carries it. One answer is sealed at a time."""
+        """Forget what was sealed: the log has the entry that carries it. Only one answer is sealed at a time."""
         self._sealed.clear()
 
 
 def total(costs: list[dict[str, Any]]) -> Used:
-    """Return *costs* added up."""
+    """Return the sum of *costs*."""
     used = Used()
     for cost in costs:
         used.add(cost)

@@ -1,6 +1,6 @@
-"""A replica: one process's fold of one room, kept up with the log and shared by all its members there.
+"""A replica: one process's fold of one room, kept up to date with the log and shared by all its members there.
 
-Reading is by consistent cuts. A wake-up only says "look"; it may get lost, so the replica also looks after every
+Reading is by consistent cuts. A wake-up only says "look" and may get lost, so the replica also looks after every
 reconnection, several times before a deadline and after it, and every 15–30 s.
 """
 
@@ -17,11 +17,11 @@ from swarm.log.port import Cut, Log, Wakeups
 
 LOOK_EVERY_S = (15.0, 30.0)
 SHORTEST_WAIT_S = 0.25
-"""Looks before a deadline halve the way to it, and become no denser than this."""
+"""Before a deadline, each wait is half of the remaining time, but not shorter than this."""
 OVERDUE_WAIT_S = 1.0
-"""How long to wait for the tick of a member whose wake-up may have been lost."""
+"""How long to wait for a member's tick, in case its wake-up was lost."""
 GATHER_S = 0.003
-"""How long a reading waits for this process's own appends; a few times what one takes."""
+"""How long a read waits for this process's own appends: a few times as long as one takes."""
 RETRY_S = (0.05, 2.0)
 """The first and the longest pause, jittered, while the log is out of reach."""
 
@@ -29,7 +29,7 @@ RETRY_S = (0.05, 2.0)
 class Replica:
     """Follows *room*, opened by the holder of the key *opener*, on *log*.
 
-    ``clock`` gives the process's own time in microseconds; it decides when to look, and nothing in the fold.
+    ``clock`` returns the process's own time in microseconds; it decides when to look, and affects nothing in the fold.
     """
 
     def __init__(self, log: Log, room: str, opener: str, clock: Callable[[], Instant], *, keep: bool = True) -> None:
@@ -37,7 +37,7 @@ class Replica:
         self.name = room
         self.clock = clock
         self.after: dict[str, int] = {}
-        """The last sequence read of each author."""
+        """The last sequence that was read, by author."""
         self.version = 0
         self._opener = opener
         self._keep = keep
@@ -65,7 +65,7 @@ class Replica:
         return self.fold.room
 
     async def open(self, *, timeout_s: float = 10.0) -> None:
-        """Read the opening and everything since; raises `BadEntry`, or `Unavailable` if there is no such room."""
+        """Read the opening and everything after it; raises `BadEntry`, or `Unavailable` if there is no such room."""
         stored = await self.log.first(self.name, self._opener, timeout_s=timeout_s)
         if stored is None:
             raise Unavailable(f"there is no room {self.name} opened by {self._opener} on this log")
@@ -76,7 +76,7 @@ class Replica:
         await self.refresh(timeout_s=timeout_s)
 
     async def refresh(self, *, timeout_s: float = 5.0) -> None:
-        """Fold whatever the log holds now. Callers who ask while somebody reads share the next reading."""
+        """Fold whatever the log contains now. Callers that ask during a read share the next read."""
         self._asked += 1
         mine = self._asked
         async with self._reading:
@@ -91,7 +91,7 @@ class Replica:
             self._served = serving
 
     def _take(self, cut: Cut) -> bool:
-        """Fold what *cut* holds; false if it is older than another that was folded."""
+        """Fold the records in *cut*; return False if it is older than one that was already folded."""
         if cut.upper < self._upper:
             return False
         self._upper = cut.upper
@@ -106,7 +106,7 @@ class Replica:
 
     @contextmanager
     def appending(self) -> Iterator[None]:
-        """Mark the time that an append of this process is under way."""
+        """Mark the time during which an append of this process is under way."""
         self._appending += 1
         self._idle.clear()
         try:
@@ -117,7 +117,7 @@ class Replica:
                 self._idle.set()
 
     async def _gather(self) -> None:
-        """Let appends under way here be acknowledged, for a moment: one reading then brings them all."""
+        """Wait a moment for the appends of this process to be acknowledged, so that one read brings them all."""
         if self._appending:
             with suppress(TimeoutError):
                 async with asyncio.timeout(GATHER_S):
@@ -134,7 +134,7 @@ class Replica:
             await self._changed.wait()
 
     async def follow(self) -> None:
-        """Keep up with the log until cancelled. What the wire does is outlived; a broken log ends it."""
+        """Follow the log until cancelled. Errors of the wire are survived; a broken log ends it."""
         pause_s, longest_s = RETRY_S
         while True:
             try:
@@ -162,6 +162,6 @@ class Replica:
             return longest
         left = (deadline - self.clock()) / SECOND
         if left <= 0:
-            # The members' ticks are on their way; the longer nothing comes, the less is to be expected.
+            # The members' ticks are on their way; the longer nothing comes, the less can be expected.
             return min(longest, OVERDUE_WAIT_S - left)
         return min(longest, max(SHORTEST_WAIT_S, left / 2))

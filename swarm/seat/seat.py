@@ -1,10 +1,10 @@
-"""A seat: one member in one room. The loop that follows the room's duties and answers them.
+"""A seat: one member in one room. This loop follows the room's duties and answers them.
 
-Everything it knows it reads off the replica, so a seat that starts again finds only what is still owed. Promise,
-reveal, close, witness and tick need no mind; all else is asked of the agent, with the step's deadline as the limit.
-An answer that is not valid, or outside the member's mandate, is sent back to the mind once, while there is time; then
-the peer excuses its member, and at ratification declines. What is past its deadline is not said any more: ticks let
-the log's time pass it.
+It reads everything it knows from the replica, so a restarted seat finds only what is still owed. Promise, reveal,
+close, witness and tick need no mind; any other duty is put to the agent, with the step's deadline as the limit. An
+answer that is not valid, or outside the member's mandate, is sent back to the mind once, while there is time; after
+that the peer excuses its member, and at ratification it declines. After the deadline nothing is said any more: ticks
+let log time pass the deadline.
 """
 
 import asyncio
@@ -46,22 +46,24 @@ from swarm.signed.sealing import open_box
 from swarm.tasks import end
 
 MARGIN = SECOND
-"""How long before a step's deadline a mind's time is up, so that its excuse is still in time; at most a quarter."""
+"""How long before a step's deadline a mind's time ends, so that its excuse is still in time; at most a quarter."""
 LONGEST_WAIT_S = 30.0
 LAST_ANSWER_S = 3.0
-"""How long a question that is under way when the room is over may take, for its cost to be on record."""
+"""How long a question that is under way when the room ends may take, so that its cost gets on record."""
 TICK_AGAIN: Duration = SECOND // 2
 MOST_TRIES = 8
 FIRST_RETRY: Duration = SECOND // 10
-"""What the log took and the room did not count is said again after this long, then after twice that, and so on."""
+"""If the log took an entry and the room did not count it, it is said again after this time, then after twice that, and
+so on.
+"""
 UNTICKABLE: Duration = 30 * SECOND
-"""How long ticks may change nothing, on the own clock, before the clocks are taken to disagree."""
+"""How long ticks may change nothing, by this process's clock, before the clocks are considered to disagree."""
 FEWEST_IDLE_TICKS = 3
 
 
 @dataclass(slots=True)
 class _Answer:
-    """What this member says at one step, how often it has, and when it may say so again."""
+    """What this member says at one step, how often it has said it, and when it may say it again."""
 
     body: dict[str, Any]
     tries: int = 0
@@ -70,9 +72,9 @@ class _Answer:
 
 
 class Seat:
-    """The member that holds the key *identity* in the replica's room, with its mind, and its mandate if it has one.
+    """The member with the key *identity* in the replica's room, with its mind, and its mandate if it has one.
 
-    An *agent* under a mandate comes as a `swarm.seat.mandated.Mandated`.
+    An *agent* with a mandate comes as a `swarm.seat.mandated.Mandated`.
     """
 
     def __init__(
@@ -101,9 +103,9 @@ class Seat:
         self._thinking: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._answers: dict[str, _Answer] = {}
         self._sealing: dict[str, list[dict[str, Any]]] = {}
-        """The costs that went into the box of an answer which is not said yet, by step."""
+        """The costs in the box of an answer that has not been said yet, by step."""
         self._opening: list[dict[str, Any]] = []
-        """The cost that the box of the answer to be opened holds."""
+        """The cost in the box of the answer that is opened next."""
         self._overdue: str | None = None
         self._tick_not_before: Instant = 0
         self._idle_ticks: list[Instant] = []
@@ -112,7 +114,7 @@ class Seat:
     async def run(self) -> None:
         """Do what the room asks of this member until the room is over.
 
-        Raises `SecondProcess`, `ClockApart`, or a `WireError` when the log stays out of reach or refuses.
+        Raises `SecondProcess`, `ClockApart`, or a `WireError` if the log stays out of reach or refuses.
         """
         performer = Performer(
             self._name, self._mind, self._mandate, self._replica, self._speaker, self._say, self._approver
@@ -136,14 +138,14 @@ class Seat:
             await self._let_go(performer)
 
     async def _last_words(self, performer: Performer) -> None:
-        """Put on record what was used and no entry has carried yet, a question still under way included."""
+        """Put on record what was used and no entry has carried yet, including a question that is still under way."""
         if not self._free and performer.task is not None:
             await asyncio.wait({performer.task}, timeout=LAST_ANSWER_S)
         if self._purse.unsaid:
             await self._say({"kind": "room.tick"})
 
     async def _let_go(self, performer: Performer) -> None:
-        """End what the mind still thinks about before its own loop ends, which that may run in."""
+        """End the mind's remaining questions before the event loop ends, because they may run in it."""
         thinking = {task for task in (*self._thinking.values(), performer.task) if task is not None}
         self._forget(set())
         performer.close()
@@ -153,7 +155,7 @@ class Seat:
             self._mind.close()
 
     def _forget(self, steps: set[str | None]) -> None:
-        """Let go of what belongs to other steps than these: it would be late."""
+        """Drop answers to steps other than these: they would be late."""
         for step in [step for step in self._thinking if step not in steps]:
             self._thinking.pop(step).cancel()
         for step in [step for step in self._answers if step not in steps]:
@@ -163,7 +165,7 @@ class Seat:
 
     async def _wait(self, seen: int, timer: Instant | None, performing: asyncio.Task[Any] | None) -> None:
         changed = asyncio.ensure_future(self._replica.changed(seen))
-        # Whatever a mind still answers to a step that is overdue, it is not what to wait for.
+        # An answer to a step that is overdue is not worth waiting for.
         waiting: set[asyncio.Future[Any]] = {
             changed,
             *(task for step, task in self._thinking.items() if step != self._overdue),
@@ -177,7 +179,7 @@ class Seat:
             changed.cancel()
 
     async def _follow(self, duty: Duty, performer: Performer) -> Instant | None:
-        """Do one duty as far as it can be done now; return when to look again, on the log's clock."""
+        """Do one duty as far as possible now; return when to look again, by the log's clock."""
         if isinstance(duty, TickDuty):
             return await self._tick(duty)
         if isinstance(duty, PerformDuty):
@@ -196,7 +198,10 @@ class Seat:
         return await self._give(duty, answer)
 
     async def _give(self, duty: Duty, answer: _Answer) -> Instant | None:
-        """Say *answer*; what the log took and the room did not count is said again, ever more slowly, then no more."""
+        """Say *answer*.
+
+        If the log took it and the room did not count it, say it again at growing intervals, then stop.
+        """
         now = self._speaker.now()
         if now < answer.not_before:
             return answer.not_before
@@ -217,10 +222,10 @@ class Seat:
         return answer.not_before
 
     async def _say(self, body: dict[str, Any]) -> Entry:
-        """Say *body*, and with it what asking the mind took so far.
+        """Say *body*, together with what asking the mind has cost so far.
 
-        A seal carries none of it: tokens and seconds would tell how long what it hides is. They are in its box, so that
-        what opens it can carry them, whichever process that is.
+        A seal carries no cost: tokens and seconds would reveal the length of what it hides. The cost is in the box, so
+        that the entry that opens it can carry it, whichever process says that.
         """
         costs = [] if body["kind"] == "seal" else self._purse.unsaid
         opened = self._opening if body["kind"] == "reveal" else []
@@ -234,7 +239,7 @@ class Seat:
         return said
 
     def _by_itself(self, duty: Duty) -> dict[str, Any] | None:
-        """Return what a peer says without asking its mind; None where the mind must answer."""
+        """Return what a peer says without asking its mind; None if the mind must answer."""
         if isinstance(duty, JoinDuty):
             return self._unsupported(duty)
         if isinstance(duty, PromiseDuty):
@@ -257,7 +262,7 @@ class Seat:
         return {"kind": "room.decline", "step": duty.step, "because": because}
 
     def _held(self, duty: Duty, body: dict[str, Any]) -> dict[str, Any]:
-        """Return *body*, or what is said in its place if the member's mandate does not allow it."""
+        """Return *body*, or what is said instead if the member's mandate does not allow it."""
         try:
             self._hold(duty, body)
         except Overstepped as overstepped:
@@ -265,7 +270,7 @@ class Seat:
         return body
 
     def _hold(self, duty: Duty, body: dict[str, Any]) -> None:
-        """Raise `Overstepped` if the member's mandate does not allow *body*, said in answer to *duty*."""
+        """Raise `Overstepped` if the member's mandate does not allow *body* as an answer to *duty*."""
         if self._mandate is not None:
             hold_to(self._mandate, duty, body, self._replica.room)
 
@@ -281,12 +286,12 @@ class Seat:
     # -- minds ----------------------------------------------------------------------------------------------------
 
     async def _think(self, duty: Duty) -> dict[str, Any] | None:
-        """Let the mind answer *duty*; return what to say, or None while it has no answer yet."""
+        """Let the mind answer *duty*; return what to say, or None while there is no answer."""
         assert duty.step is not None
         task = self._thinking.get(duty.step)
         if task is None:
             task = self._thinking[duty.step] = asyncio.create_task(self._answer(duty))
-            # Most minds answer at once; give this one the chance to.
+            # Most minds answer at once; give this one the chance to do so.
             await asyncio.sleep(0)
         if not task.done():
             return None
@@ -304,7 +309,10 @@ class Seat:
             return _instead(duty, excuse)
 
     async def _considered(self, duty: Duty) -> dict[str, Any]:
-        """Return what the mind answers to *duty*: at once, or on being told what was wrong; else raise `Excused`."""
+        """Return the mind's answer to *duty*: its first, or the one after it was told what was wrong.
+
+        Otherwise raise `Excused`.
+        """
         try:
             return await self._asked(duty)
         except Unfit as unfit:
@@ -316,11 +324,11 @@ class Seat:
         except Unfit:
             raise
         except Excused as second:
-            # What the first answer was is the reason; that no second one came is only added to it.
+            # The problem of the first answer is the reason; the missing second answer is only added to it.
             raise type(first)(f"{first}; asked again: {second}") from None
 
     async def _approved(self, duty: Duty, body: dict[str, Any]) -> dict[str, Any]:
-        """Return *body* once a person has approved it, if the mandate wants that; raise `NotApproved`."""
+        """Return *body* once a person has approved it, if the mandate requires that; raise `NotApproved`."""
         request = self._to_approve(duty, body)
         if request is not None:
             await approved(self._approver, request, self._time_left(duty))
@@ -365,7 +373,7 @@ class Seat:
 
 
 def _instead(duty: Duty, excuse: Excused) -> dict[str, Any]:
-    """Return what is said in place of an answer that there is not, or that may not be given."""
+    """Return what is said in place of an answer that is missing or not allowed."""
     if isinstance(duty, JoinDuty):
         return _excuse(duty, str(excuse)) | {"kind": "room.decline"}
     if isinstance(duty, RatifyDuty) and isinstance(excuse, Overstepped | NotApproved):

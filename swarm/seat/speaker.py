@@ -1,13 +1,14 @@
-"""Saying something: sign, keep, publish, and treat it as said when it comes back on the log.
+"""Saying something: sign, store, publish, and treat it as said when it comes back on the log.
 
 A member has one entry in flight. Publishing expects the author's own last sequence (compare-and-set on its own
-subject). After a refusal or a doubt the log decides: the own bytes are said; an entry under the own key that was not
-kept here means a second process with this key, and this one stops; anything else is noise, whose sequence is expected
-next. Two processes that never meet at one number are noticed too: by an answer to a step that this one did not give.
+subject). After a refusal or a doubt, the log decides. If the member's own bytes are there, the entry is said. An entry
+under its key that was not stored here means that a second process has this key, and this one stops. Anything else is
+noise, whose sequence is expected next. Two processes that never meet at one number are noticed too: one finds an answer
+to a step that it did not give.
 
-What is signed is said or nothing is: a log that refuses may have kept the bytes all the same, and other words under
-their number would be proof of equivocation against this member. So what the log would take is asked before a number is
-used; after that the same bytes are said again, and if they are refused again this speaker says nothing more.
+What is signed is said, or nothing is: a log that refuses may have kept the bytes nevertheless, and different bytes
+under their number would be proof of equivocation against this member. So the log's limits are checked before a number
+is used. After that the same bytes are sent again, and if they are refused again, this speaker says nothing more.
 """
 
 import asyncio
@@ -30,17 +31,17 @@ from swarm.signed.identity import Identity
 _log = logging.getLogger(__name__)
 
 _PLACE = re.compile(rb'"n":([1-9][0-9]{0,9}),"prev":(?:"([0-9a-f]{64})"|null)')
-"""Where an entry says its number and its predecessor."""
+"""The place of an entry's number and of its predecessor's id."""
 
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.05, 2.0
 STEP: Duration = SECOND
-"""By how much a clock must differ from the time that has passed to have been set, or stopped with its machine."""
+"""A clock that differs from the elapsed time by this much was set, or stopped with its machine."""
 LAG_S = 10.0
 """How long a server may lag behind what this key has said before it is taken to have forgotten that."""
 REFUSALS = 2
 """How often the log may refuse one entry before its author stops."""
 BELIEVED_S = 30.0
-"""How long a clock of the log's that is beyond the room's skew is gone by."""
+"""How long to trust the log's clock while it disagrees by more than the room's skew."""
 
 
 class Speaker:
@@ -54,29 +55,29 @@ class Speaker:
     ) -> None:
         self.identity = identity
         self.behind: Instant = 0
-        """How far the log's clock is ahead of the own one as far as is shown; negative: behind it."""
+        """Best estimate of the log's clock minus this process's clock."""
         self._replica = replica
         self._outbox = outbox
         self._clock = clock
         self._patience_s = patience_s
         self._known = len(self.said)
-        """How many entries of this key were said before this speaker, or by it."""
+        """How many entries of this key were said before this speaker started, or by it."""
         self._looked = clock(), monotonic()
         self._doubted_s = inf
         self._speaking = asyncio.Lock()
         self._unsettled: Entry | None = None
-        """What was signed and has not been seen on the log: nothing else is signed before it is."""
+        """An entry that was signed and has not been seen on the log: nothing else is signed before it is."""
 
     @property
     def said(self) -> Sequence[str]:
-        """The ids of the entries that the log holds of this key."""
+        """The ids of this key's entries on the log."""
         return self._replica.fold.chain.authors[self.identity.public].ids
 
     def now(self) -> Instant:
-        """Return the log's clock as far as the own one and what it has shown so far tell.
+        """Return the log's clock, estimated from this process's clock and from what the log has shown so far.
 
-        A step of the own clock makes void what was known of the difference. One beyond the skew is gone by for a while
-        only: nothing counts on such a clock, and whoever waited for a log a day behind would wait for a day.
+        A step of this process's clock voids the known difference. A difference beyond the skew is believed for 30 s
+        only; longer would mean waiting a day for a log that is a day off.
         """
         own, beat = self._clock(), monotonic()
         own_before, beat_before = self._looked
@@ -86,11 +87,12 @@ class Speaker:
         return own + self.behind
 
     async def recover(self) -> None:
-        """Send again what was kept and has not come back: the same bytes, so that nothing is said twice.
+        """Send what was stored and has not come back again: the same bytes, so that nothing is said twice.
 
-        What was kept for another room, or is behind the log, is of no more use. Raises as `say` does, `RolledBack`
-        where the log holds less of this key's than was signed: going on would sign other entries with the same numbers;
-        and `DamagedOutbox` where what is kept is no entry and the log does not show that it was said.
+        Bytes for another room, or from before the log's last entry, are not needed. Raises the same errors as `say`;
+        `RolledBack` if the log holds fewer entries of this key than were signed, because to go on would sign other
+        entries with the same numbers; and `DamagedOutbox` if the stored bytes are not an entry and the log does not
+        show that it was said.
         """
         async with self._speaking:
             await self._recover()
@@ -112,7 +114,7 @@ class Speaker:
         self._unsettled = None
 
     def _kept(self) -> Entry | None:
-        """Return what the outbox holds, None where that is nothing or damaged beyond use though it was said."""
+        """Return the entry in the outbox; None if there is none, or if it is damaged but was said."""
         kept = self._outbox.kept()
         if kept is None:
             return None
@@ -133,7 +135,7 @@ class Speaker:
             ) from None
 
     def _was_said(self, damaged: bytes) -> bool:
-        """Tell whether the log holds an entry with the number of *damaged*: its predecessor's id gives that away."""
+        """Tell whether the log holds an entry with the number of *damaged*, according to the id of its predecessor."""
         found = _PLACE.findall(damaged)
         if not found:
             return False
@@ -141,7 +143,7 @@ class Speaker:
         return 1 <= n <= len(self.said) and prev == (self.said[n - 2] if n > 1 else None)
 
     async def _caught_up(self, kept: Entry) -> None:
-        """Wait a moment for what was signed before *kept*: the server that answered may lag; raise `RolledBack`."""
+        """Wait a moment for what was signed before *kept*, because the answering server may lag; raise `RolledBack`."""
         give_up = asyncio.get_running_loop().time() + min(self._patience_s, LAG_S)
         while len(self.said) < kept.n - 1:
             if asyncio.get_running_loop().time() > give_up:
@@ -155,7 +157,7 @@ class Speaker:
     def alone(self) -> None:
         """Raise `SecondProcess` if the log holds an answer to a step under this key that this process did not give.
 
-        What is said about promises from outside (`swarm.visit.saying`) is no sign of another process in this seat.
+        Statements about promises from outside (`swarm.visit.saying`) are not a sign of another process in this seat.
         """
         record = self._replica.fold.latest.get(self.identity.public)
         if record is None or record.entry is None or record.entry.n <= self._known:
@@ -167,9 +169,9 @@ class Speaker:
     async def say(self, body: dict[str, Any], cost: dict[str, Any] | None = None) -> Entry:
         """Say *body* and return its entry once it has come back on the log.
 
-        Raises ``ValueError`` or `TooLarge`, and has signed nothing, if *body* has no canonical form or is more than the
-        log takes; `SecondProcess`; `Unsaid` when the log refuses the entry, another `WireError` when it could not be
-        reached for as long as this speaker's patience. What was signed is then kept, and is what is said next.
+        Raises ``ValueError`` or `TooLarge`, having signed nothing, if *body* has no canonical form or exceeds what the
+        log takes; `SecondProcess`; `Unsaid` if the log refuses the entry; another `WireError` if the log stayed out of
+        reach for longer than this speaker's patience. What was signed is then stored, and is what is said next.
         """
         async with self._speaking:
             if self._unsettled is not None:
@@ -195,7 +197,7 @@ class Speaker:
         return entry
 
     def is_disputed(self, entry: Entry) -> bool:
-        """Tell whether *entry*, said last, counts for nothing since its date and the log's are too far apart."""
+        """Tell whether *entry*, said last, does not count because its date and the log's are too far apart."""
         record = self._replica.fold.latest.get(self.identity.public)
         if record is None or record.id != entry.id:
             return False
@@ -215,7 +217,7 @@ class Speaker:
                     await self._replica.log.append(entry.room, key, entry.payload, expected_last=expected)
                 break
             except WrongLast as error:
-                # Noise is passed at once; whoever makes it without end is not.
+                # Noise is passed at once; an author of endless noise is not.
                 failure, pause = Unavailable(f"others keep writing as {key} in {entry.room}: {error}"), 0.0
             except Unavailable as error:
                 failure, pause = error, backoff * random.uniform(0.5, 1.5)
@@ -240,14 +242,14 @@ class Speaker:
         self._compare_clocks(entry, acknowledged)
 
     async def _settle(self, entry: Entry, give_up: float) -> int | None:
-        """Find out what stands where *entry* should: None if it is itself said, else the sequence to expect.
+        """Find out what is in the place of *entry*: None if it is the entry itself, otherwise the sequence to expect.
 
         Raises `SecondProcess`.
         """
         last = await self._patiently(self._last, give_up)
         if last is not None and last.payload == entry.payload:
             return None
-        # Noise may stand behind the own bytes, or behind another process's.
+        # Noise may follow our own bytes, or another process's.
         await self._patiently(self._replica.refresh, give_up)
         if len(self.said) >= entry.n or (last is not None and self._is_ours(last, entry)):
             if len(self.said) >= entry.n and self.said[entry.n - 1] == entry.id:
@@ -293,7 +295,7 @@ class Speaker:
                 await asyncio.sleep(FIRST_BACKOFF_S)
 
     def _compare_clocks(self, entry: Entry, acknowledged: Instant) -> None:
-        """Take note of a difference of clocks that is shown: stored before it was sent, or after it was acknowledged.
+        """Note a difference of clocks that is certain: stored before it was sent, or after it was acknowledged.
 
         A tick that came too early for the log's clock is thus not repeated until it is time.
         """

@@ -1,7 +1,7 @@
 """Base64url without padding, in which every byte string has exactly one text.
 
-The library's decoder skips what is not of the alphabet and ignores the bits that the last character has to spare, so
-that many texts mean the same bytes. Here a changed text is a changed value.
+The library's decoder skips characters outside the alphabet and ignores the spare bits of the last character, so that
+many texts mean the same bytes. Here, a changed text is a changed value.
 """
 
 import base64
@@ -11,12 +11,12 @@ _ALPHABET = re.compile(r"[A-Za-z0-9_-]*")
 
 
 def encode(raw: bytes) -> str:
-    """Return the one text of *raw*."""
+    """Return the only text for *raw*."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
 
 
 def decode(text: str) -> bytes:
-    """Return the bytes of *text*; raise ``ValueError`` if it is not the one text of any."""
+    """Return the bytes of *text*; raise ``ValueError`` if it is not the canonical text of any."""
     if _ALPHABET.fullmatch(text) is None:
         raise ValueError("not base64url: only A–Z, a–z, 0–9, _ and -")
     raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -1,4 +1,4 @@
-"""Checkpoints: a member's (or an exporter's) signature over how far a room's log goes, and its head there."""
+"""Checkpoints: a signature, by a member or an exporter, under how far a room's log goes and its head there."""
 
 import re
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class Checkpoint:
     sig: str
 
     def plain(self) -> dict[str, Any]:
-        """Return the checkpoint as the ledger file holds it."""
+        """Return the checkpoint as the ledger file contains it."""
         return {
             "checkpoint": {"by": self.by, "count": self.count, "head": self.head, "room": self.room, "sig": self.sig}
         }
 
     def is_signed(self) -> bool:
-        """Tell whether the signature is ``by``'s."""
+        """Tell whether the signature is by the key ``by``."""
         try:
             signature = base64url.decode(self.sig)
         except ValueError:

@@ -26,14 +26,14 @@ _SEEN = frozenset({"count", "head"})
 _COSTS = frozenset({"tokens_in", "tokens_out", "calls"})
 _HEX = re.compile(r"[0-9a-f]{64}")
 _SECONDS = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,9})?")
-# The last of the 86 characters carries two bits; with others in it, one signature would have many texts.
+# The last of the 86 characters carries only two bits; with others allowed, one signature would have many texts.
 SIGNATURE = re.compile(r"[A-Za-z0-9_-]{85}[AQgw]")
 """The 64 bytes of a signature in base64url."""
 _SUFFIX = b'","v":1}'
 _SIG_LENGTH = 86
 _CUT = len(b',"sig":"') + _SIG_LENGTH + len(_SUFFIX)
 _LONGEST_DIGITS = len(str(LARGEST_INTEGER)) + 1
-# Possessive: else the engine would keep a hundred bytes for every character of a text.
+# Possessive quantifiers: otherwise the engine would keep a hundred bytes for every character of a text.
 _TOKENS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[][{}]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -53,10 +53,10 @@ _decode = json.JSONDecoder(parse_constant=_no_number, parse_float=_no_number, pa
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A parsed entry. ``n`` counts its author's entries in the room from 1, ``prev`` is the id of the one before.
+    """A parsed entry. ``n`` counts its author's entries in the room from 1; ``prev`` is the id of the previous one.
 
-    ``seen_count`` and ``seen_head`` say how far the author had folded the room, and the running head there; ``sent``
-    is the author's own clock in microseconds; ``payload`` are the stored bytes.
+    ``seen_count`` and ``seen_head`` say how far the author had folded the room, and the running head there; ``sent`` is
+    the author's own clock in microseconds; ``payload`` is the stored bytes.
     """
 
     room: str
@@ -91,8 +91,8 @@ def sign_entry(
 ) -> Entry:
     """Return the entry that *identity* says.
 
-    Raises ``ValueError`` if *body* has no canonical form, and `TooLarge` if the payload would have more than
-    *most_bytes*; nothing is signed then, since a signature can be held against its author wherever it went.
+    Raises ``ValueError`` if *body* has no canonical form, and `TooLarge` if the payload would exceed *most_bytes*.
+    Nothing is signed in these cases, because a signature can be used against its author wherever it went.
     """
     plain: dict[str, Any] = {
         "author": identity.public,
@@ -119,17 +119,17 @@ def sign_entry(
 
 
 def parse_entry(payload: bytes) -> Entry:
-    """Return the entry whose bytes *payload* are, its signature not yet verified, or raise `BadEntry`.
+    """Return the entry in the bytes *payload*, with its signature not yet verified, or raise `BadEntry`.
 
-    Checked in this order: size, depth, strict JSON (UTF-8, no duplicate keys, no NaN, no lone surrogate), canonical
-    form (no number beyond an integer), envelope. The code is the same in every process, however deep its stack.
+    The checks come in this order: size, depth, strict JSON (UTF-8, no duplicate keys, no NaN, no lone surrogate),
+    canonical form (no number except integers), envelope. The code is the same in every process, however deep its stack.
     """
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise BadEntry("too_large", f"{len(payload)} bytes; an entry has at most {MAX_PAYLOAD_BYTES}")
     try:
         plain = _decode(payload.decode("utf-8"))
         shallow = payload.count(b"{") + payload.count(b"[") <= DEEPEST
-        # A repeated key is lost in decoding, so bytes that come back the same hold none.
+        # Decoding loses a repeated key, so bytes that encode back to themselves contain none.
         same = (canonical_of_exact(plain) if shallow else canonical(plain)) == payload
     except (ValueError, RecursionError):
         same = False
@@ -159,7 +159,7 @@ def _refuse(payload: bytes) -> NoReturn:
         return 0
 
     def integer(digits: str) -> int:
-        # Python refuses to read very long ones, where the limit is a setting of the process.
+        # Python refuses to read very long integers, and the limit is a setting of the process.
         if len(digits) > _LONGEST_DIGITS or abs(int(digits)) > LARGEST_INTEGER:
             found["not_canonical"] = f"the integer {brief(digits)} is beyond ±(2^53−1)"
         return 0
@@ -197,7 +197,7 @@ def _nesting(text: str) -> int:
 
 
 def brief(text: str, longest: int = 80) -> str:
-    """Return *text* cut to *longest* characters: what anybody may write must not fill what we say about it."""
+    """Return *text* cut to *longest* characters: text that anybody may write must not fill our own messages."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
@@ -272,6 +272,6 @@ def _is_cost(value: Any) -> bool:
 def is_signed(entry: Entry) -> bool:
     """Tell whether the entry's signature is its author's over the rest of its bytes."""
     payload = entry.payload
-    # Their form was checked (see `SIGNATURE`), so the library's lenient decoder is strict here.
+    # The form was checked before (see `SIGNATURE`), so the library's lenient decoder is strict here.
     signature = base64.urlsafe_b64decode(payload[-len(_SUFFIX) - _SIG_LENGTH : -len(_SUFFIX)] + b"==")
     return verify(entry.author, DOMAIN, payload[:-_CUT] + b',"v":1}', signature)

@@ -1,10 +1,10 @@
-"""One key per agent: Ed25519 in NATS nkey text, for logging in at a broker and for signing what is said.
+"""One key per member: Ed25519 in NATS nkey text, to log in at a broker and to sign what is said.
 
-An nkey is base32 without padding of a prefix, the 32 raw bytes and a CRC-16/XMODEM of both in little-endian order. A
+An nkey is base32 without padding of a prefix, the 32 raw bytes, and a CRC-16/XMODEM of both in little-endian order. A
 user's public key begins with ``U``, its seed with ``SU``. The raw seed is the Ed25519 private key.
 
-Everything signed carries its domain, so that no signature means anything elsewhere. A server's login nonce is the one
-exception the protocol demands; it is signed only if it looks like one (see `Identity.sign_nonce`).
+Everything that is signed includes its domain, so that no signature means anything elsewhere. A server's login nonce is
+the one exception that the protocol demands; it is signed only if it has the form of one (see `Identity.sign_nonce`).
 """
 
 import base64
@@ -29,12 +29,12 @@ _PREFIX_USER = 20 << 3
 _PREFIX_SEED = 18 << 3
 _PUBLIC = re.compile(r"U[A-Z2-7]{55}")
 _SEED = re.compile(r"SU[A-Z2-7]{56}")
-# Eleven random bytes in base64url, as nats-server sends them. Every message of ours holds a zero byte after its
-# domain, so no nonce of this form is one; a server that asks for anything else may be after a signature.
+# Eleven random bytes in base64url, as nats-server sends them. Every message of ours contains a zero byte after its
+# domain, so it cannot have the form of a nonce. A server that asks for anything else may be after a signature.
 _NONCE = re.compile(rb"[A-Za-z0-9_-]{15}")
 _KNOWN_KEYS = 4096
-# Points of small order: under such a key one signature fits many messages,
-# so that anybody could speak for it. Given as y coordinates, of either sign and also in their unreduced form.
+# Points of small order: under such a key one signature fits many messages, so anybody could speak for it. They are
+# given as y coordinates, for either sign, and also in their unreduced form.
 _P = 2**255 - 19
 _Y8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL_ORDER = frozenset({0, 1, _P - 1, _Y8, _P - _Y8, _P, _P + 1})
@@ -48,12 +48,12 @@ def _encode(prefix: bytes, raw: bytes) -> str:
 
 
 def _decode(text: str) -> bytes:
-    """Return prefix and raw bytes; raise ``ValueError`` if *text* is no canonical base32 or fails its checksum."""
+    """Return prefix and raw bytes; raise ``ValueError`` if *text* is not canonical base32 or fails its checksum."""
     data = base64.b32decode(text + "=" * (-len(text) % 8))
     body, checksum = data[:-2], data[-2:]
     if binascii.crc_hqx(body, 0).to_bytes(2, "little") != checksum:
         raise ValueError("the checksum is wrong: a character was changed or left out")
-    # Unused bits of the last character must be zero, else one key would have several texts.
+    # Unused bits of the last character must be zero; otherwise one key would have several texts.
     if base64.b32encode(data).decode("ascii").rstrip("=") != text:
         raise ValueError("the last character has bits that no key has")
     return body
@@ -81,7 +81,7 @@ def is_public_key(text: str) -> bool:
 
 
 def verify(public: str, domain: bytes, message: bytes, signature: bytes) -> bool:
-    """Tell whether *signature* is *public*'s over *message* in *domain*; false for a text that is no key."""
+    """Tell whether *signature* is by *public* over *message* in *domain*; false if *public* is not a key."""
     key = _public_key(public)
     if key is None:
         return False
@@ -108,14 +108,14 @@ class Identity:
         self._seed = seed
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
         self.public: str = _encode(bytes([_PREFIX_USER]), self._key.public_key().public_bytes_raw())
-        """The public key in nkey text, 56 characters from ``U`` on."""
+        """The public key in nkey text: 56 characters, the first of which is ``U``."""
 
     def __repr__(self) -> str:
         return f"Identity({self.public})"
 
     @classmethod
     def new(cls) -> Self:
-        """Make a key from the system's randomness."""
+        """Make a key from the system's random source."""
         return cls(os.urandom(32))
 
     @classmethod
@@ -128,14 +128,17 @@ class Identity:
             body = _decode(text)
         except ValueError as error:
             raise BadInput(f"this is no user seed in nkey text: {error}") from None
-        # The seed prefix and the user prefix share two bytes: five bits each, then the three that are left.
+        # The seed prefix and the user prefix share two bytes: five bits of each, then the remaining three.
         if body[0] & 0xF8 != _PREFIX_SEED or ((body[0] & 7) << 5 | body[1] >> 3) != _PREFIX_USER:
             raise BadInput("this is the seed of something other than a user")
         return cls(body[2:])
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a key file; raise `BadInput` if it is missing, holds no seed, or others than its owner may read it."""
+        """Read a key file.
+
+        Raise `BadInput` if it is missing, contains no seed, or others than its owner may read it.
+        """
         try:
             with path.open("rb") as file:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -154,7 +157,7 @@ class Identity:
             raise BadInput(error.message, source=str(path)) from None
 
     def save(self, path: Path) -> None:
-        """Write the seed to a new file with mode 0600, and to the disk; raise `BadInput` if it is there already."""
+        """Write the seed to a new file with mode 0600, and sync it; raise `BadInput` if the file exists."""
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
@@ -177,7 +180,7 @@ class Identity:
     def sign(self, domain: bytes, message: bytes) -> bytes:
         """Return the 64 bytes of the signature over *domain*, a zero byte and *message*.
 
-        A domain holds no zero byte itself, so that the pair is unambiguous.
+        A domain contains no zero byte itself, so the pair is unambiguous.
         """
         if not domain or b"\0" in domain:
             raise ValueError("a domain is at least one byte and holds no zero byte")

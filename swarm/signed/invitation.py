@@ -13,7 +13,7 @@ from swarm.signed.sizes import MAX_INVITATION_BYTES
 
 DOMAIN = b"swarm/invitation/1"
 MOST_TOGETHER = 16
-"""How many invitations of one author to one key are kept; a further one takes the place of the oldest."""
+"""How many invitations of one author to one key are kept; a further one replaces the oldest."""
 _ROOM = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?-[a-z2-7]{26}")
 _FIELDS = {"by", "opener", "room", "sig"}
 
@@ -50,10 +50,10 @@ def _message(by: str, opener: str, room: str) -> bytes:
 
 
 def read_invitations(author: str, payload: bytes) -> list[Invitation]:
-    """Return what *author* left in *payload*, oldest first; raise `BadEntry` unless all are what they say.
+    """Return the invitations of *author* in *payload*, oldest first; raise `BadEntry` unless all are valid.
 
-    That is: canonical, signed by the key on whose subject they stand, and to rooms that this very key has opened. Only
-    the opening itself can show the last; here the invitation must at least claim it.
+    Each must be canonical, signed by the key on whose subject it stands, and to a room that this very key has opened.
+    Only the opening itself can prove the last; the invitation must at least claim it.
     """
     if len(payload) > MAX_INVITATION_BYTES:
         raise BadEntry("too_large", f"{len(payload)} bytes; an invitation has at most {MAX_INVITATION_BYTES}")

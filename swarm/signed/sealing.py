@@ -1,9 +1,9 @@
-"""Sealing: an answer is committed to by digest, and kept on the log in a box that only its author can open.
+"""Sealing: a member commits to an answer by its digest, and keeps it on the log in a box that only the member can open.
 
-So that members cannot copy each other, an answer is sealed first and revealed when all have sealed. The box holds the
-answer encrypted to its own author, so that any restarted process of that member finds it again on the log itself. It
-is padded to one of four sizes, of which the smallest holds all but extraordinary answers: everybody sees which of them,
-and nothing finer of the answer's length.
+To prevent members from copying each other, an answer is sealed first and revealed when all have sealed. The box
+contains the answer, encrypted to its own author, so that any restarted process of that member finds it on the log
+itself. It is padded to one of four sizes; the smallest is enough for all but extraordinary answers. Everybody sees
+which size it is, and nothing else of the answer's length.
 """
 
 import json
@@ -23,14 +23,14 @@ from swarm.signed.identity import Identity
 
 INFO = b"swarm/box/1"
 SIZES = (4_096, 16_384, 65_536, 131_072)
-"""What a box is padded to, in bytes; the last is the largest that an entry holds (docs/adr/0018)."""
+"""The sizes to which a box is padded, in bytes; the last is the largest that an entry can hold (docs/adr/0018)."""
 SEAL_NONCE_BYTES = 32
 NONCE_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A sealed answer: what a `seal` says, and what its `reveal` will say. ``secret`` stays with the author."""
+    """A sealed answer: what its `seal` says, and what its `reveal` will say. ``secret`` stays with the author."""
 
     digest: str
     box: str
@@ -48,9 +48,9 @@ def seal(
     *,
     random_bytes: Callable[[int], bytes] = os.urandom,
 ) -> Sealed:
-    """Seal *content* for the sealing step *step*; *secret* goes into the box and is never revealed with it.
+    """Seal *content* for the sealing step *step*; *secret* goes into the box and is never revealed with the content.
 
-    *random_bytes* gives the seal's 32 bytes, then the box's 12; only vectors have it give anything but random ones.
+    *random_bytes* gives the seal's 32 bytes, then the box's 12; only test vectors replace the random source.
     """
     nonce = random_bytes(SEAL_NONCE_BYTES).hex()
     digest = seal_digest(room, identity.public, step, nonce, content)
@@ -62,12 +62,18 @@ def seal(
 
 
 def size_class(length: int) -> int:
-    """Return to how many bytes a box pads *length* of them: the next of `SIZES`; beyond them an entry is too large."""
+    """Return the padded size for *length* bytes: the next of `SIZES`.
+
+    If none is large enough, the entry is too large.
+    """
     return next((size for size in SIZES if size >= length), length)
 
 
 def open_box(identity: Identity, room: str, step: str, digest: str, box: str) -> Sealed:
-    """Open the own *box* of the sealing step *step*; raises `BadEntry` ``box_unreadable`` if it is not ours."""
+    """Open this member's own *box* of the sealing step *step*.
+
+    Raises `BadEntry` ``box_unreadable`` if it is not its own.
+    """
     try:
         raw = base64url.decode(box)
         plain = AESGCM(_key(identity, room, step)).decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], digest.encode())

@@ -1,6 +1,6 @@
-"""How large signed things may be."""
+"""Size limits of signed forms."""
 
 MAX_PAYLOAD_BYTES = 256 * 1024
-"""The entry's limit: no payload is larger, on any log."""
+"""The limit of an entry: no payload is larger, on any log."""
 MAX_INVITATION_BYTES = 8 * 1024
-"""An invitation points to a room; it is no place to say anything."""
+"""The limit of an invitation. It points to a room and has no room for anything else."""

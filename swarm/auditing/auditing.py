@@ -75,7 +75,7 @@ def audit(
 
 
 class _Denial(NamedTuple):
-    """An entry that signs another head than this log's: where it stands, what it signs, and whose it is."""
+    """An entry that signs another head than this log's: its position, what it signs, and its author."""
 
     position: int
     seen: int
@@ -84,7 +84,7 @@ class _Denial(NamedTuple):
 
 
 class _Audit:
-    """One pass over one ledger; with *until*, a second one over what had happened by then."""
+    """One pass over one ledger; with *until*, a second pass over what had happened by then."""
 
     def __init__(self, path: Path, until: Instant | None) -> None:
         self._path = path
@@ -93,18 +93,18 @@ class _Audit:
         self._fold: Fold | None = None
         self._read = 0
         self._after: int | None = None
-        """The first record that lies after *until*."""
+        """The first record after *until*."""
         self._faults: list[Finding] = []
         self._notes: list[Finding] = []
         self._first: dict[str, int] = {}
-        """For each member, the position of its first record."""
+        """The position of each member's first record."""
         self._covered: dict[str, int] = {}
         """For each member, the highest count whose head it signed and this ledger has."""
         self._denied: list[_Denial] = []
         """Entries that sign another head."""
 
     def replay(self) -> None:
-        """Read, verify and fold every record; stop at the first line that is altered."""
+        """Read, verify and fold every record; stop at the first altered line."""
         try:
             for claimed in self._reader:
                 self._add(claimed)
@@ -158,7 +158,7 @@ class _Audit:
             self._denied.append(_Denial(record.position, entry.seen_count, entry.seen_head, name))
 
     def _misplaced(self, position: int) -> BadEntry:
-        """Return what is wrong with a record that says it is at another *position* than it is."""
+        """Return what is wrong with a record that claims another *position* than its own."""
         expected, what = self._read + 1, f"it says it is at position {position}"
         if position > expected:
             later = any(at == expected for at, _ in entries_in(self._path))
@@ -168,7 +168,7 @@ class _Audit:
         return BadEntry("altered", f"{what}, which was read before")
 
     def _note_forks(self) -> None:
-        """Look for entries under one number in what is not read any more: what is altered excuses nobody's fork."""
+        """Look for entries with one number in the part that is not read: an altered record hides nobody's fork."""
         told = (
             set() if self._fold is None else {f.position for f in self._fold.room.findings if f.code == "equivocation"}
         )
@@ -182,7 +182,7 @@ class _Audit:
     # -- beyond single records ------------------------------------------------------------------------------------
 
     def conclude(self, pins: Mapping[str, str] | None, receipts: Sequence[Checkpoint]) -> AuditResult:
-        """Hold what members signed of each other's records against the whole log, and return the verdict."""
+        """Compare what members signed of each other's records with the whole log, and return the verdict."""
         fold, closing = self._fold, self._reader.checkpoint
         members = {} if fold is None else {name: key for key, name in fold.names.items()}
         if fold is not None and not self._faults:
@@ -217,7 +217,7 @@ class _Audit:
 
     def _trace(self, fold: Fold) -> Trace:
         closing, chain = self._reader.checkpoint, fold.chain
-        # A record that does not hold is in the chain, and is no part of what was verified.
+        # A record that does not hold is in the chain, but is not part of what was verified.
         heads = chain.heads if chain.position == self._read else Digests(islice(chain.heads, self._read + 1))
         exported = closing is not None and (closing.count, closing.head) == (self._read, chain.head)
         return Trace(
@@ -247,16 +247,16 @@ class _Audit:
             self._covered[who] = max(self._covered.get(who, 0), receipt.count)
 
     def _check_heads(self) -> None:
-        """Judge entries that sign another head: either their author lies, or the log is not the one it saw.
+        """Judge entries that sign another head: either their author lies, or the log is not the one that it saw.
 
-        A head stands for every record up to it. So whoever signs this log's at that place or later vouches for it
-        there: the author itself, or at least as many others as deny it. What nobody vouches for is held against the
-        log.
+        A head covers every record before it. So whoever signs this log's head at that place or later confirms the log
+        there: the author itself, or at least as many others as deny it. What nobody confirms counts against the log
+        (docs/adr/0004).
         """
         deniers = {denial.name for denial in self._denied}
         how = None
         for denial in sorted(self._denied, key=lambda each: min(each.seen, each.position)):
-            # The entry itself stands at its position, whatever it claims to have seen beyond.
+            # The entry itself is at its position, whatever it claims to have seen beyond that.
             at = min(denial.seen, denial.position)
             vouching = {member for member, covered in self._covered.items() if covered >= at}
             if denial.name not in vouching and len(vouching) < len(deniers - vouching):
@@ -264,12 +264,12 @@ class _Audit:
                     how = self._how_changed(denial)
                     words = str(how)
                 else:
-                    # What became of the first records that are denied is why all later heads differ too.
+                    # What became of the first denied records also explains why all later heads differ.
                     words = f"not what {denial.name} signed either"
                 self._fault_in_range(how.code, words, at, denial.name, f" (at {denial.position})")
 
     def _how_changed(self, denial: _Denial) -> BadEntry:
-        """Return what became of the records whose head *denial* signs otherwise: as code and in words."""
+        """Return what became of the records whose head *denial* signs differently: as a code and in words."""
         assert self._fold is not None
         who = denial.name
         last = min(denial.seen, denial.position)
@@ -282,7 +282,7 @@ class _Audit:
             entries += claimed.entry and claimed.position <= last
         how = how_changed(self._fold.chain.heads[first - 1], first, places, denial.head, denial.seen, who)
         if how is not None and how.code == "added" and denial.seen >= denial.position:
-            # It has itself seen what stands after it: not put in, but moved.
+            # Its author had seen what stands after it, so it was not added but moved.
             return BadEntry("reordered", f"not in the order that {who} signed")
         if how is not None:
             return how
@@ -321,7 +321,7 @@ class _Audit:
 
     def _check_pins(self, pins: Mapping[str, str], members: Mapping[str, str]) -> None:
         for name, key in members.items():
-            # One who never spoke is named by the opening.
+            # A member that never spoke is named by the opening.
             first = self._first.get(name, 1)
             if name not in pins:
                 self._fault("key_mismatch", first, f"{name} is not in the roster given", name)
@@ -351,19 +351,19 @@ class _Audit:
     # -- as of ----------------------------------------------------------------------------------------------------
 
     def _as_of(self, whole: Fold | None) -> Fold | None:
-        """Return the fold to show: the whole, or of the records before *until*, with the promises' time moved there."""
+        """Return the fold to show: all of it, or that of the records before *until*, with the promises' time moved."""
         if whole is None or self._until is None:
             return whole
         shown = whole if self._after is None else self._up_to(self._after)
         tracker = shown.room.tracker
-        # Of what a failed ledger would have said next nothing is known: no deadline is held to have passed unanswered.
+        # Nothing is known of what a failed ledger would have said next, so no deadline counts as passed unanswered.
         holds = not self._faults
         if tracker is not None and holds and self._until > shown.room.calendar.promised(shown.room.at):
             tracker.advance(self._until)
         return shown
 
     def _up_to(self, after: int) -> Fold:
-        """Fold again what stands before position *after*, at the least the opening; it was verified before."""
+        """Fold again what is before position *after*, at least the opening; it was verified before."""
         fold: Fold | None = None
         for claimed in LedgerReader(self._path):
             stored = Stored(claimed.position, claimed.stored, claimed.author, claimed.payload)

@@ -1,9 +1,9 @@
-"""Several ledgers of one room held against each other: whether they hold one log, and if not, where they part.
+"""Several ledgers of one room compared: whether they hold one log, and if not, where they part.
 
-A ledger that goes on where another ends is no contradiction: the other is behind. Two that differ at a place that both
-have are a *fork*: somebody, the broker or an exporter, showed or made different logs. Each version is told with the
-members whose signatures stand under it from that place on, in entries, receipts or a closing checkpoint. Only what an
-audit of each ledger by itself has passed is compared.
+A ledger that goes on where another ends is not a contradiction: the other is behind. Two ledgers that differ at a place
+that both have are a *fork*: somebody, the broker or an exporter, showed or made different logs. Each version is
+reported with the members whose signatures stand under it from that place on, in entries, receipts or a closing
+checkpoint. Only the part of each ledger that passed its own audit is compared.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ KINDS = {
     "missing": "one lacks a record that the other has",
     "entries": "each has a record that the other has not",
 }
-"""In what two versions of a log differ where they part."""
+"""How two versions of a log differ where they part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """The first position at which ledgers that both have it differ; ``kind`` is one of `KINDS`.
+    """The first position at which ledgers that both reach it differ; ``kind`` is one of `KINDS`.
 
     ``both`` are the members whose signatures stand under more than one version.
     """
@@ -73,7 +73,7 @@ class Fork:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What ledgers of one room show together. ``behind`` says how many records others go on with where each ends."""
+    """What ledgers of one room show together. ``behind`` says by how many records each of them falls short."""
 
     room: str
     ledgers: dict[str, int]
@@ -82,7 +82,7 @@ class Comparison:
 
     @property
     def findings(self) -> list[Finding]:
-        """The forks, and who signed more than one side of one."""
+        """The forks, and the members that signed more than one side of one."""
         found = []
         for fork in self.forks:
             text = f"{' and '.join('/'.join(v.ledgers) for v in fork.versions)} differ: {KINDS[fork.kind]}"

@@ -1,4 +1,4 @@
-"""What an audit of one ledger comes to, and what that does not say."""
+"""The result of an audit of one ledger, and what it does not say."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What an audit leaves for holding one ledger against another: its running heads, and who signed which of them.
+    """What an audit keeps for comparing one ledger with another: its running heads, and who signed which of them.
 
-    ``heads[i]`` is the head after i records that hold. ``signed`` gives each member the highest count whose head here
+    ``heads[i]`` is the head after i records that hold. ``signed`` maps each member to the highest count whose head here
     it signed; ``denied`` are signatures of other heads: count, head, member. ``exporter`` signed the closing
     checkpoint, if there is one and it is over these records.
     """
@@ -37,7 +37,7 @@ class AuditResult:
     unmet: list[str] = field(default_factory=list)
     """Commitments that ``--strict`` objects to: violated without remedy, unconfirmed or disputed."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
-    """None where the very opening does not hold."""
+    """None if the opening itself does not hold."""
 
     @property
     def says_not(self) -> list[str]:
@@ -65,7 +65,7 @@ class AuditResult:
         }
 
     def exit_code(self, *, strict: bool = False) -> int:
-        """Return the exit code of the contract."""
+        """Return the exit code of the audit."""
         code = {"verified": 0, "failed": 1, "incomplete": 3}[self.verdict]
         return 4 if strict and code == 0 and self.unmet else code
 
@@ -81,11 +81,11 @@ NOTHING_REPLAYED: dict[str, Any] = {
     "claims": [],
     "patterns": {},
 }
-"""The summary of a ledger whose very opening does not hold."""
+"""The summary of a ledger whose opening itself does not hold."""
 
 
 def says_not(verdict: str, *, pinned: bool, complete: bool, covered_to: int, entries: int) -> list[str]:
-    """Return what an audit that came to *verdict* leaves open, each to be read after "It does not say".
+    """Return what an audit with this *verdict* leaves open, each to be read after "It does not say".
 
     The fields are those of `swarm.auditing.auditing.AuditResult`.
     """

@@ -1,4 +1,4 @@
-"""The embedded nats-server: configured, started, held to one directory, stopped."""
+"""The embedded nats-server: configured, started, locked to one directory, stopped."""
 
 from typing import TYPE_CHECKING
 

@@ -28,14 +28,14 @@ def server_config(
 ) -> str:
     """Return the configuration of a nats-server that serves the log.
 
-    With *members* (public keys) each may publish on ``swarm.room.*.<key>``, ``swarm.invite.*.<key>`` and the direct
+    With *members* (public keys), each may publish on ``swarm.room.*.<key>``, ``swarm.invite.*.<key>`` and the direct
     gets, and subscribe to ``_INBOX_<key>.>`` and to what the streams republish; nothing else, so neither consumers nor
-    purges. *setup_key* is the user that makes the streams, with `swarm.log.streams.ensure_streams`. Without *members*
-    there are no accounts. *store* is JetStream's directory and *store_limit_bytes* the most it may hold there; *sync*
-    is ``always`` or the interval at which writes reach the disk (``2m`` if left out, the server's own default). With
-    *tls* nobody is talked to in the clear.
+    purges. *setup_key* is the user that makes the streams, with `swarm.log.streams.ensure_streams`. Without *members*,
+    there are no accounts. *store* is JetStream's directory and *store_limit_bytes* the most that it may hold; *sync* is
+    ``always``, or the interval at which writes reach the disk (default ``2m``, the server's own). With *tls*, the
+    server accepts no plain-text connection.
 
-    Raises `BadInput` for a key, size or interval that is none.
+    Raises `BadInput` for an invalid key, size or interval.
     """
     if store_limit_bytes < LEAST_STORE_BYTES:
         raise BadInput(f"the store must hold at least {LEAST_STORE_BYTES:,} bytes, not {store_limit_bytes:,}")
@@ -75,9 +75,9 @@ port: 4222
 
 
 def config_for_others(members: Iterable[str], setup_key: str | None = None) -> str:
-    """Return the configuration of `server_config` for a nats-server of somebody else's, with what there is to do.
+    """Return the configuration of `server_config` for somebody else's nats-server, with instructions.
 
-    It names no place of this machine. Raises `BadInput` for a key that is none.
+    It contains no path of this machine. Raises `BadInput` for an invalid key.
     """
     setup = "" if setup_key else ", which is not there yet: users: [{nkey: U…}]"
     return _FOR_OTHERS.format(setup=setup) + server_config(members, store=Path("swarm-store"), setup_key=setup_key)
@@ -102,7 +102,7 @@ def _accounts(members: list[str], setup_key: str | None) -> list[str]:
         "    jetstream: enabled",
         f"    users: [{{nkey: {setup_key}}}]" if setup_key else "    users: []",
         "    exports: [",
-        # Without a threshold the server keeps every answered request of a streamed service for ever.
+        # Without a threshold, the server keeps every answered request of a streamed service for ever.
         *(f'      {{service: "{each}", response_type: stream, threshold: "10s"}}' for each in services),
         *(f'      {{stream: "{each}"}}' for each in streams),
         "    ]",

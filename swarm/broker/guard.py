@@ -1,9 +1,9 @@
-"""What stands between a parent and its nats-server, so that neither server nor directory outlives the parent.
+"""A process between a parent and its nats-server, so that neither server nor directory outlives the parent.
 
-Run by path, not imported: it uses the standard library only and starts in milliseconds. It is the server's parent;
-its own parent holds the other end of its standard input. When that end closes, however its holder ended, it stops the
-server (SIGTERM, then SIGKILL), removes the directory if it was told that it is temporary, and ends. It is the leader
-of a session of its own, so that Ctrl-C at the terminal reaches neither it nor the server.
+It is run by path, not imported: it uses only the standard library and starts in milliseconds. It is the server's
+parent; its own parent holds the other end of its standard input. When that end closes, however its holder ended, it
+stops the server (SIGTERM, then SIGKILL), removes the directory if that is temporary, and ends. It leads a session of
+its own, so that Ctrl-C at the terminal reaches neither it nor the server.
 
 Usage: ``guard.py LOCK_FD TEMPORARY_DIRECTORY_OR_EMPTY GRACE_SECONDS COMMAND…``
 """
@@ -19,11 +19,11 @@ import time
 
 POLL_SECONDS = 0.2
 RELOAD_SIGNAL: int = getattr(signal, "SIGHUP", signal.SIGTERM)
-"""Windows has none, and never gets to send it: the broker refuses to start there."""
+"""Windows has none, and never sends it: the broker refuses to start there."""
 
 
 def _die_with(guard: int) -> None:
-    """In the server, before it is one: let Linux end it with the guard, were that itself killed."""
+    """In the child, before it becomes the server: let Linux end it if the guard itself is killed."""
     if sys.platform == "linux":
         import ctypes
 
@@ -48,7 +48,7 @@ def main() -> int:
         preexec_fn=lambda: _restore_and_die_with(guard),  # noqa: PLW1509  # this process has one thread
     )
     try:
-        # A child that the parent forked may hold its end open too: then the parent's going shows in our parent's id.
+        # A child that the parent forked may hold its end open too; then the parent's end shows in our parent's id.
         while server.poll() is None and os.getppid() == parent:
             if select.select([sys.stdin], [], [], POLL_SECONDS)[0] and not os.read(sys.stdin.fileno(), 1):
                 break

@@ -1,10 +1,10 @@
-"""The embedded broker: a real nats-server, started, held to one directory, and stopped by us.
+"""The embedded broker: a real nats-server that we start, lock to one directory, and stop.
 
-It listens on 127.0.0.1 only. With *members* it runs two accounts: the streams live in LOG, members log in to MEM by
-their keys, and what they may do is a handful of subjects (see `server_config`). Without, whoever reaches it may do
-everything: for rooms whose members all sit in one process, and for tests.
+It listens on 127.0.0.1 only. With *members* it runs two accounts: the streams live in LOG, and members log in to MEM
+with their keys and may use a handful of subjects (see `server_config`). Without *members*, anybody who reaches it may
+do everything: this is for rooms whose members all sit in one process, and for tests.
 
-nats-server's parent is `swarm.broker.guard`, so that it goes when we go, however that is.
+nats-server's parent is `swarm.broker.guard`, so that it ends when we end, however that happens.
 """
 
 import asyncio
@@ -32,13 +32,13 @@ from swarm.signed.identity import Identity
 
 START_SECONDS = 10.0
 LOCK_SECONDS = 3.0
-"""A server whose owner was killed lets go of its directory within the guard's notice and its grace."""
+"""A server whose owner was killed releases its directory within the guard's notice and its grace."""
 GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.005
 
 
 def server_binary() -> Path:
-    """Return the nats-server of this environment, else the one on the path; raise `BadInput` where there is none."""
+    """Return the nats-server of this environment, otherwise the one on the path; raise `BadInput` if there is none."""
     installed = Path(sysconfig.get_path("scripts")) / "nats-server"
     if installed.is_file():
         return installed
@@ -51,12 +51,12 @@ def server_binary() -> Path:
 class Broker:
     """A nats-server for as long as the context is entered.
 
-    With *directory* its store is kept there and found again; without, it lives in a temporary one that goes with it,
-    however we end. A second broker on the same directory is refused. *port* ``None`` takes a free one. *members*,
-    *store_limit_bytes*, *sync* and *tls* are those of `server_config`.
+    With *directory*, its store is kept there and found again; without, it is in a temporary directory that is removed,
+    however we end. A second broker on the same directory is refused. With *port* ``None``, a free port is taken.
+    *members*, *store_limit_bytes*, *sync* and *tls* are those of `server_config`.
 
-    Entering raises `BadInput` where the directory is in use or the server refuses to start, `Unavailable` where it does
-    not get ready in time.
+    Entering raises `BadInput` if the directory is in use or the server refuses to start, and `Unavailable` if it is not
+    ready in time.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Broker:
             sync=self._sync,
             tls=self._tls,
         )
-        # In one step: the server may read it at any moment.
+        # In one step, because the server may read it at any moment.
         fresh = self.directory / "nats-server.conf.new"
         fresh.write_text(text, encoding="utf-8")
         fresh.replace(self.directory / "nats-server.conf")
@@ -181,7 +181,7 @@ class Broker:
 
     async def _ready(self) -> None:
         def ports() -> tuple[str, int] | None:
-            """Return URL and process id, once the file that says them is there and whole."""
+            """Return URL and process id, once the file with them is complete."""
             for path in self.directory.glob("nats-server_*.ports"):
                 with contextlib.suppress(ValueError, OSError):
                     url = json.loads(path.read_text(encoding="ascii"))["nats"][0]
@@ -206,19 +206,19 @@ class Broker:
 
     @property
     def running(self) -> bool:
-        """Whether the server has not ended, as far as is known: its end is noticed within a quarter of a second."""
+        """Whether the server is running, as far as is known: its end is noticed within a quarter of a second."""
         return self._guard is not None and self._guard.poll() is None
 
     async def wait(self) -> None:
-        """Wait until the server has ended, of itself or by somebody else's hand."""
+        """Wait until the server has ended, by itself or because somebody ended it."""
         while self.running:
             await asyncio.sleep(0.1)
 
     async def members_added(self, keys: Iterable[str]) -> None:
-        """Let *keys* log in as well; those who are connected stay so.
+        """Let *keys* log in as well; connected clients stay connected.
 
-        Raises `BadInput` for a text that is no key, or on a broker without accounts, and `Unavailable` where the server
-        does not take note in time.
+        Raises `BadInput` for an invalid key, or on a broker without accounts, and `Unavailable` if the server does not
+        apply it in time.
         """
         if self._members is None:
             raise BadInput("this broker has no accounts: whoever reaches it is let in")
@@ -231,7 +231,8 @@ class Broker:
             raise
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, guard.RELOAD_SIGNAL)
-        # The user that makes the streams is a new one with every configuration: let in, it shows which one is read.
+        # Every configuration has a new user that makes the streams: if it can log in, the new configuration is in
+        # force.
         deadline = asyncio.get_running_loop().time() + START_SECONDS
         while True:
             try:
@@ -247,7 +248,7 @@ class Broker:
                 return
 
     async def _stop(self) -> None:
-        """Stop the server and clear up, even if cancelled meanwhile; the guard does the same if we cannot."""
+        """Stop the server and clean up, even if cancelled meanwhile; the guard does the same if we cannot."""
         stopping = asyncio.ensure_future(self._stop_all())
         try:
             await asyncio.shield(stopping)

@@ -1,9 +1,9 @@
-"""The picture of what depends on what: commitments as nodes, as Mermaid, as Graphviz text, or as SVG drawn here.
+"""The picture of dependencies: commitments as nodes, in Mermaid, Graphviz text, or SVG that is drawn here.
 
-An arrow leads from a commitment to one that waits for what becomes of it: for its state (``violated``), or for an
-event that it promises (``paid``). A remedy's arrow is thick; promises that exclude each other are joined by a dashed
-line. A state has a shape and a word besides its colour, and so has trouble: what is in a deadlock or a conflict says
-so. Members' texts are data in all three: escaped, on one line, never a link, a style or a script.
+An arrow leads from a commitment to one that waits for what becomes of it: for its state (``violated``), or for an event
+that it promises (``paid``). A remedy's arrow is thick; promises that exclude each other are joined by a dashed line. A
+state has a shape and a word besides its colour, and so has trouble: a node in a deadlock or a conflict says so.
+Members' texts are data in all three formats: escaped, on one line, never a link, a style or a script.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def draw(timelines: Sequence[Timeline], kind: str) -> str:
 
 
 def format_of(path: str) -> str:
-    """Return which of `FORMATS` the name *path* asks for; raises `BadInput` naming them."""
+    """Return which of `FORMATS` the name *path* asks for; raises `BadInput` with the list."""
     kind = PurePath(path).suffix.removeprefix(".").lower()
     if kind not in FORMATS:
         raise BadInput("--graph takes a name that ends in .mmd, .dot or .svg", source=path)
@@ -50,7 +50,7 @@ def format_of(path: str) -> str:
 
 
 def picture_of(timelines: Sequence[Timeline]) -> Picture:
-    """Return what *timelines* hold as nodes and edges; each file's commitments are its own."""
+    """Return *timelines* as nodes and edges; each file's commitments are its own."""
     nodes: list[Node] = []
     edges: list[Edge] = []
     for timeline in timelines:
@@ -97,7 +97,7 @@ def _edges(timeline: Timeline, own: dict[str, Node], stuck: set[frozenset[str]])
         for tail, kind, label in _waits_for(terms, promised):
             together = any({tail, name} <= names for names in stuck)
             if kind == STATE and Edge(own[tail].key, own[name].key, REMEDY, label, together) in found:
-                continue  # the clock of a remedy runs from what it remedies: one arrow says both
+                continue  # a remedy's clock runs from what it remedies: one arrow says both
             found[Edge(own[tail].key, own[name].key, kind, label, together)] = None
         for other in terms.excludes or ():
             pair = frozenset({name, other})
@@ -108,7 +108,7 @@ def _edges(timeline: Timeline, own: dict[str, Node], stuck: set[frozenset[str]])
 
 
 def _waits_for(terms: CommitmentTerms, promised: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
-    """Yield what the commitment waits for: another's id, the kind of edge, and what stands on it."""
+    """Yield what the commitment waits for: another's id, the kind of edge, and its label."""
     antecedent = None if terms.antecedent is None else parse(terms.antecedent)
     consequent = parse(terms.consequent)
     for condition in (antecedent, consequent):
@@ -124,14 +124,14 @@ def _waits_for(terms: CommitmentTerms, promised: dict[str, list[str]]) -> Iterat
 
 
 def _tops(condition: Condition) -> list[Condition]:
-    """Return what *condition* itself counts, the clocks of its windows aside."""
+    """Return what *condition* itself counts, ignoring the clocks of its windows."""
     if isinstance(condition, And | Or):
         return [top for part in condition.parts for top in _tops(part)]
     return [condition.what] if isinstance(condition, Timed | No) else [condition]
 
 
 def _wanted(condition: Condition) -> Iterator[str]:
-    """Yield the events that *condition* wants to happen."""
+    """Yield the events that *condition* needs to happen."""
     if isinstance(condition, And | Or):
         for part in condition.parts:
             yield from _wanted(part)
@@ -171,7 +171,7 @@ def _mermaid(picture: Picture) -> str:
 
 
 def _mermaid_text(text: str) -> str:
-    """Write everything but words as Mermaid's own entities, so that nothing is syntax or markdown."""
+    """Write everything except words as Mermaid's own entities, so that nothing is syntax or markdown."""
     return "".join(
         c if c.isalnum() or c in _MERMAID_PLAIN or (c in _INSIDE_WORDS and _is_inside(text, place)) else f"#{ord(c)};"
         for place, c in enumerate(text)

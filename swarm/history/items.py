@@ -13,9 +13,9 @@ _WORD: Final = re.compile(r"[\w.+:/-]+")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of a history, or one record of a ledger: ``number`` is its place from 1, ``kind`` what it is.
+    """One line of a history, or one record of a ledger: ``number`` is its place from 1, ``kind`` its kind.
 
-    ``acts`` is what it does to commitments, ``reason`` what its author gave as one. The texts are members' own.
+    ``acts`` are its acts on commitments, ``reason`` is what its author gave as one. The texts are members' own.
     """
 
     number: int
@@ -25,7 +25,7 @@ class Item:
     acts: tuple[Act, ...] = ()
     reason: str = ""
     answers: int | None = None
-    """In a ledger: the record of the report that this one answers."""
+    """In a ledger: the record of the report that this item answers."""
 
     @property
     def said(self) -> str:
@@ -47,7 +47,7 @@ class Item:
 
 
 def in_words(act: Act, answers: int | None = None) -> str:
-    """Return what *act* does, in words; *answers* is the record of the report that it answers, if that is known."""
+    """Return *act* in words; *answers* is the record of the report that it answers, if that is known."""
     report = f"report {answers}" if answers is not None else f"the report {act.report}"
     match act.do:
         case "report":
@@ -66,7 +66,7 @@ def in_words(act: Act, answers: int | None = None) -> str:
 
 
 def _valued(text: str) -> str:
-    """Return an attribute's value, quoted unless it is one plain word: no value passes for words of ours."""
+    """Return an attribute's value, quoted unless it is one plain word, so that no value imitates our own words."""
     return text if _WORD.fullmatch(text) else _quoted(text)
 
 
@@ -75,7 +75,7 @@ def _quoted(text: str) -> str:
 
 
 def _plain_act(act: Act) -> dict[str, JSON]:
-    """Return what *act* says as JSON; its texts are exact."""
+    """Return *act* as JSON; its texts are exact."""
     said: dict[str, JSON] = {"do": act.do}
     for key in ("commitment", "event", "report", "to", "holds"):
         value = getattr(act, key)

@@ -1,4 +1,4 @@
-"""The picture of what depends on what, before anyone draws it: nodes, edges, columns, and how a state looks."""
+"""The picture of dependencies before it is drawn: nodes, edges, columns, and the look of each state."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ WORST_FIRST: Final = (
     "violated", "disputed", "unconfirmed", "pending", "detached", "conditional", "expired", "terminated", "satisfied",
     "none",
 )  # fmt: skip
-"""Which state a commitment with instances is drawn in."""
+"""The state in which a commitment with instances is drawn: the first of these that occurs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ LOOKS: Final = {
 
 @dataclass(slots=True)
 class Node:
-    """One commitment: its ``key`` in the picture, what is written on it, its state, and the troubles it is in."""
+    """One commitment: its ``key`` in the picture, its text, its state, and its troubles."""
 
     key: str
     name: str
@@ -54,14 +54,14 @@ class Node:
 
     @property
     def lines(self) -> list[str]:
-        """The lines on the node, every member's text made visible."""
+        """The lines on the node, with every member's text made visible."""
         marks = [f"⚠ {', '.join(self.troubles)}"] if self.troubles else []
         return [self.name, self.parties, self.summary, *([self.file] if self.file else []), *marks]
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From a commitment's key to that of one that waits for it: why (``kind``), for what (``label``)."""
+    """An edge from a commitment's key to that of one that waits for it: why (``kind``), for what (``label``)."""
 
     tail: str
     head: str
@@ -79,7 +79,7 @@ class Picture:
     edges: list[Edge]
 
     def layers(self) -> list[list[Node]]:
-        """Return the nodes in columns, each after what it waits for; those of one circle share a column."""
+        """Return the nodes in columns, each after what it waits for; the nodes of one circle share a column."""
         before: dict[str, list[str]] = {node.key: [] for node in self.nodes}
         for edge in self.edges:
             if edge.kind != EXCLUDES and edge.tail not in before[edge.head]:
@@ -100,5 +100,8 @@ class Picture:
 
 
 def _middle(tails: Sequence[str], rank: Mapping[str, int], own: int) -> float:
-    """Return the middle of the places of *tails*, which a node waits for, so that few lines cross; else its *own*."""
+    """Return the mean place of *tails*, for which a node waits, so that few lines cross.
+
+    Without tails, its *own* place.
+    """
     return sum(rank[tail] for tail in tails) / len(tails) if tails else own

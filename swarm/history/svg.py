@@ -1,4 +1,4 @@
-"""The picture as SVG, drawn here: columns from left to right, nothing outside the file, no script."""
+"""The picture as SVG, drawn here: columns from left to right, no external resource, no script."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -44,7 +44,7 @@ def draw_svg(picture: Picture) -> str:
 
 
 def _told(picture: Picture) -> str:
-    """Return the picture in words, for whoever does not see it."""
+    """Return the picture in words, for people who do not see it."""
     names = {node.key: node.name for node in picture.nodes}
     told = [f"{node.name}: {', '.join(node.lines[1:])}" for node in picture.nodes]
     told += [f"{names[edge.tail]} – {edge.kind}, {edge.label} – {names[edge.head]}" for edge in picture.edges]
@@ -67,7 +67,7 @@ def _place(picture: Picture) -> tuple[dict[str, _Box], float, float]:
 
 
 def _cut(line: str) -> str:
-    """Return a line that is visible already, cut to the width of a node."""
+    """Return a line that is already visible, cut to the width of a node."""
     if cell_len(line) <= WIDEST:
         return line
     kept = ""
@@ -131,7 +131,7 @@ def _polygon(points: list[tuple[float, float]]) -> str:
 
 
 def _edge(edge: Edge, tail: _Box, head: _Box) -> str:
-    """Draw a line to the right; within a column, or back, around it on the right."""
+    """Draw a line to the right; within a column, or backwards, draw it around on the right."""
     x1, y1 = tail.x + tail.w, tail.y + tail.h / 2
     forward = head.x >= x1
     x2, y2 = (head.x, head.y + head.h / 2) if forward else (head.x + head.w, head.y + head.h * 0.7)
@@ -159,7 +159,7 @@ def _arrow(name: str, colour: str) -> str:
 
 
 def _legend(picture: Picture, top: float) -> tuple[list[str], float, float]:
-    """Return the key below the picture: the shapes in it and what lines and marks mean; and how large it is."""
+    """Return the legend below the picture (the shapes that occur, the meaning of lines and marks), and its size."""
     x, y = MARGIN, top + LINE
     out = [f'<path d="M{MARGIN:.1f} {top:.1f}H{MARGIN + 400:.1f}" stroke="#d1d5db"/>']
     states = {node.state for node in picture.nodes}

@@ -1,7 +1,7 @@
-"""Tables of promises to take away: every state, and what is due next; and CSV that no spreadsheet runs.
+"""Tables of promises to export: every state, and what is due next; and CSV that no spreadsheet runs.
 
-A cell of text is quoted and shown as text whatever it begins with; a number stays a number. The text itself is exact:
-only a mark is put before what a spreadsheet would take for a formula.
+A text cell is quoted and shown as text, whatever it begins with; a number stays a number. The text itself is exact,
+except that a mark precedes anything that a spreadsheet would run as a formula.
 """
 
 import csv
@@ -19,7 +19,7 @@ from swarm.text import is_invisible
 
 Cell = str | int | Decimal | None
 TEXT_MARK: Final = "'"
-"""Before a text that would be a formula: spreadsheets show what follows as text."""
+"""Precedes a text that would be a formula: spreadsheets show what follows as text."""
 _FORMULA_SIGNS: Final = "=+-@\u2212"
 _MOVING: Final = "\t\r\n"
 
@@ -31,10 +31,10 @@ STATE_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An open promise and what becomes of it if nobody says anything more.
+    """An open promise, and what becomes of it if nobody says anything more.
 
-    ``due`` is the last instant before it ``becomes`` something else by itself; both are ``None`` where time alone
-    changes nothing. Only a detached promise is owed now; a conditional one that expires binds nobody.
+    ``due`` is the last instant before it ``becomes`` something else by itself; both are ``None`` if time alone changes
+    nothing. Only a detached promise is owed now; a conditional one that expires binds nobody.
     """
 
     source: str
@@ -61,9 +61,9 @@ class Due:
 
 
 def due_table(timelines: Sequence[Timeline], *, by_debtor: bool = False) -> list[Due]:
-    """Return the open promises of all *timelines*, ordered by what is due next; with *by_debtor* first by debtor.
+    """Return the open promises of all *timelines*, ordered by what is due next; with *by_debtor*, first by debtor.
 
-    What has no end comes last. Equal ones stand in the order of the files and of declaration.
+    Promises without an end come last. Equal ones keep the order of the files and of declaration.
     """
     rows = [_due(timeline, name) for timeline in timelines for name in timeline.open()]
     rows.sort(key=lambda row: (row.due is None, row.due or 0))
@@ -117,7 +117,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 
 
 def neutral(text: str) -> str:
-    """Return *text* with a mark before it if a spreadsheet would take it for a formula; wide forms count too."""
+    """Return *text*, marked if a spreadsheet would run it as a formula; wide forms count too."""
     seen = next((character for character in text if not _is_skipped(character)), "")
     risky = text[:1] in _MOVING if text else False
     if risky or (seen and unicodedata.normalize("NFKC", seen)[:1] in _FORMULA_SIGNS):

@@ -33,10 +33,10 @@ _LEDGER_BEGINS: Final = b'{"ledger":'
 
 @dataclass(slots=True)
 class Timeline:
-    """Everything about the promises in ``source`` as of ``as_of`` (``None`` only where nothing has a time).
+    """Everything about the promises in ``source`` as of ``as_of`` (``None`` only if nothing has a time).
 
-    ``verdict`` is that of a ledger's audit, to be said beside everything else. A ledger that failed is read as far as
-    it holds, and time does not go on from there: ``as_of`` may be earlier than what was asked for.
+    ``verdict`` is that of a ledger's audit, to be shown beside everything else. A failed ledger is read as far as it
+    holds, and time does not go on from there: ``as_of`` may be earlier than requested.
     """
 
     source: str
@@ -54,7 +54,7 @@ class Timeline:
     verdict: str
     _chronicle: Chronicle | None = field(repr=False)
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Of a ledger that was audited: each member's public key."""
+    """For an audited ledger: each member's public key."""
     _ahead: dict[str, Passage] | None = field(default=None, repr=False)
 
     def terms_of(self, name: str) -> CommitmentTerms:
@@ -62,7 +62,7 @@ class Timeline:
         return self.terms[base_of(name)]
 
     def is_template(self, name: str) -> bool:
-        """Tell whether *name* only stands for instances to come."""
+        """Tell whether *name* only stands for future instances."""
         return "[" not in name and self.terms[name].each is not None
 
     def open(self) -> list[str]:
@@ -74,7 +74,10 @@ class Timeline:
         return [move for move in self.moves if after < move.known <= until]
 
     def ahead(self) -> dict[str, Passage]:
-        """Return the next move of each open commitment if nobody says anything more; none for those that stay."""
+        """Return the next move of each open commitment if nobody says anything more.
+
+        Commitments without one are left out.
+        """
         if self._ahead is None:
             self._ahead = {} if self._chronicle is None else self._chronicle.run_out(self.open())
         return self._ahead
@@ -90,12 +93,12 @@ def base_of(name: str) -> str:
 
 
 def show(instant: Instant | None) -> str:
-    """Return an instant as people read it; nothing for what holds since before everything."""
+    """Return an instant as people read it; empty for what holds since before everything."""
     return "" if instant is None else show_instant(instant)
 
 
 def read_span(after: str, until: str) -> tuple[Instant, Instant]:
-    """Read the two instants of ``--diff``; raises `BadInput` unless the first is not later than the second."""
+    """Read the two instants of ``--diff``; raises `BadInput` if the first is later than the second."""
     try:
         span = parse_instant(after), parse_instant(until)
     except ValueError as error:
@@ -121,8 +124,8 @@ def read_timeline(
 ) -> Timeline:
     """Replay a history or a ledger up to *as_of* (default: the history's own, the ledger's last record).
 
-    *records* is how many records of a ledger hold, as its audit found, and *verdict* what that came to; without them
-    the ledger is audited first, against no roster. Raises `BadInput`.
+    *records* is how many records of a ledger hold, according to its audit, and *verdict* is the audit's verdict;
+    without them, the ledger is audited first, against no roster. Raises `BadInput`.
     """
     if isinstance(source, Mapping | Document) or not is_ledger(source):
         return _of_history(source, as_of)
@@ -183,13 +186,13 @@ def _of_ledger(path: Path, until: Instant | None, records: int, verdict: str) ->
         return Timeline(str(path), True, until, (), {}, {}, {}, {}, [], items, [], [], verdict, None)
     end = fold.room.calendar.promised(fold.room.at)
     if until is not None and verdict != FAILED:
-        # Of what a failed ledger would have said next nothing is known: no deadline is held to have passed unanswered.
+        # Nothing is known of what a failed ledger would have said next, so no deadline counts as passed unanswered.
         end = max(end, until)
     return _timeline(str(path), True, end, promises.chronicle, items, list(fold.room.findings), verdict)
 
 
 def _held(reader: LedgerReader, records: int) -> Iterator[FileRecord]:
-    """Yield the first *records* records; what follows them does not hold and is not looked at."""
+    """Yield the first *records* records; the rest does not hold and is not read."""
     if records > 0:
         for claimed in reader:
             yield claimed
@@ -198,11 +201,11 @@ def _held(reader: LedgerReader, records: int) -> Iterator[FileRecord]:
 
 
 def _lies_after(fold: Fold, stored: Stored, until: Instant) -> bool:
-    """Tell whether with the record *stored* the promises' time would be past *until*."""
+    """Tell whether, with the record *stored*, the promises' time would be past *until*."""
     room = fold.room
     if room.calendar.promised(max(room.at, stored.stored)) <= until:
         return False
-    # Only what counts lets the log's time move; the chain judges that, here on a copy of itself.
+    # Only a record that counts moves log time; the chain decides that, here on a copy of itself.
     link = deepcopy(fold.chain).add(stored)
     return link is not None and link.counts
 

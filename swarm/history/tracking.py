@@ -21,7 +21,7 @@ from swarm.files.validation import Path
 
 
 def _fields_of(do: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return what a line that does *do* needs, and what it may have besides; every line has `at` and `by`.
+    """Return what a line that does *do* needs, and what else it may have; every line has `at` and `by`.
 
     A line creates one commitment, and may give a reason for whatever it does.
     """
@@ -86,7 +86,7 @@ class TrackResult:
 
     @property
     def clean(self) -> bool:
-        """Whether ``--strict`` passes: nothing unconfirmed or disputed, no violation left without a remedy."""
+        """Whether ``--strict`` passes: nothing unconfirmed or disputed, and no violation without a remedy."""
         return not any(
             status.state in ("unconfirmed", "disputed")
             or (status.state == "violated" and status.remedy in ("none", "violated") and "waived" not in status.notes)
@@ -158,7 +158,7 @@ def track(source: Source, as_of: str | Instant | None = None) -> TrackResult:
 
 
 def end_of(history: History, document: Document, as_of: str | Instant | None, acts: list[Act]) -> Instant | None:
-    """Return the instant to look from: *as_of*, else the file's, else the latest time in it."""
+    """Return the instant to look from: *as_of*, otherwise the file's, otherwise the latest time in it."""
     written = None if history.as_of is None else _instant(history.as_of, document, ("as_of",))
     if isinstance(as_of, str):
         try:
@@ -197,7 +197,7 @@ def tracker_of(history: History, document: Document, created: set[str | None], k
 
 
 def read_acts(history: History, document: Document) -> list[Act]:
-    """Return the lines of the history as acts, in the order of their times, then of the file."""
+    """Return the lines of the history as acts, in the order of their times, then of their places in the file."""
     acts = [_act(line, place, document) for place, line in enumerate(history.history)]
     acts.sort(key=lambda act: act.at)
     return acts
@@ -267,7 +267,7 @@ def _instant(value: Any, document: Document, path: Path) -> Instant:
 
 
 def _text(line: dict[str, Any], key: str, document: Document, path: Path) -> str:
-    """Return the text at *key*; a number that stands where a name belongs is taken as written."""
+    """Return the text at *key*; a number in the place of a name is taken as it is written."""
     value = line.get(key)
     if isinstance(value, str) and value:
         return value

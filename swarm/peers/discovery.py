@@ -1,11 +1,11 @@
-"""Being found: a standing peer answers NATS's own service discovery, ``$SRV.PING``, ``INFO`` and ``STATS``.
+"""Service discovery: a standing peer answers NATS's own ``$SRV.PING``, ``INFO`` and ``STATS``.
 
-The library's service (`nats.micro`) speaks over a connection of its own, beside the peer's: that one hands on no reply
-subjects. It logs in with no key and is for open servers only; a server that wants keys lets its members neither listen
-on ``$SRV`` nor answer to whatever subject they are given (``docs/adr/0014-discovery.md``). There the peer stands
+The library's service (`nats.micro`) speaks over a connection of its own, beside the peer's, which passes on no reply
+subjects. It logs in without a key and is for open servers only: a server that requires keys lets its members neither
+listen on ``$SRV`` nor answer to any subject that they are given (``docs/adr/0014-discovery.md``). There the peer stays
 undiscovered, with one line in the log.
 
-It is a courtesy: whatever goes wrong in it is a line in the log and nothing to the peer.
+Discovery is optional: if anything goes wrong in it, that is a line in the log and does not affect the peer.
 """
 
 import asyncio
@@ -29,15 +29,16 @@ _log = logging.getLogger(__name__)
 
 SERVICE = "swarm-peer"
 REPLIES = ("_INBOX.", "_INBOX_")
-"""What a reply subject begins with for it to be answered: an inbox, with a prefix of the client's own or without.
+"""The beginnings of reply subjects that are answered: an inbox, with or without a prefix of the client's own.
 
-It is the requester's to choose, and anything else (``swarm.room.…``, ``$JS.…``) may be somebody's subject."""
+The requester chooses the reply subject, and anything else (``swarm.room.…``, ``$JS.…``) may be somebody's subject.
+"""
 PAUSE_S = (0.1, 30.0)
 """The first and the longest pause, jittered, before connecting again."""
 CONNECT_S = 5.0
 CLOSE_S = 2.0
 PING_S, PINGS_UNANSWERED = 5, 2
-"""A server that is dead and has not said so is noticed after a quarter of a minute."""
+"""With these pings, a server that is dead without saying so is noticed after a quarter of a minute."""
 
 
 class _NotHere(Exception):
@@ -55,9 +56,9 @@ class _Client(Client):
 
 
 class Discovery:
-    """Lets the holder of the public key *key*, with a mind of *kind*, be found at *server* while it is entered.
+    """Makes the holder of the public key *key*, with a mind of *kind*, discoverable at *server* while entered.
 
-    Entering, leaving and what happens between never raise, and never wait for the server.
+    Entering, leaving and whatever happens in between never raise, and never wait for the server.
     """
 
     def __init__(self, server: str, *, key: str, kind: str) -> None:
@@ -78,7 +79,7 @@ class Discovery:
             await asyncio.wait({self._task}, timeout=2 * CLOSE_S)
 
     async def _stand(self) -> None:
-        """Be there, connection after connection, until cancelled or not wanted."""
+        """Be discoverable, connection after connection, until cancelled or not wanted."""
         pause_s, longest_s = PAUSE_S
         while True:
             try:
@@ -95,7 +96,7 @@ class Discovery:
             pause_s = min(2 * pause_s, longest_s)
 
     async def _once(self) -> bool:
-        """Connect, answer until the connection is lost, and return true; raise whatever kept it from that."""
+        """Connect, answer until the connection is lost, and return True; raise whatever prevented that."""
         client, lost = _Client(), asyncio.Event()
         refusals: list[str] = []
 
@@ -152,7 +153,7 @@ class Discovery:
 
 
 def package_version() -> str:
-    """Return this package's version in the three numbers that service discovery wants."""
+    """Return this package's version as the three numbers that service discovery requires."""
     with suppress(importlib.metadata.PackageNotFoundError):
         found = re.match(r"\d+\.\d+\.\d+", importlib.metadata.version("swarm-peers"))
         if found is not None:

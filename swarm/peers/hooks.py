@@ -1,8 +1,8 @@
-"""Hooks: commands of the owner's that are told when something in a room wants attention.
+"""Hooks: the owner's commands that are run when something in a room needs attention.
 
 A hook is a command without a shell; it gets one JSON object on its standard input and nothing else. It may take a
-while, fail or be missing: what it watches goes on, with a line in the log. Each thing is told once by one process; one
-that starts again tells again what is still so.
+while, fail or be missing: whatever it watches goes on, with a line in the log. One process reports each event once; a
+restarted process reports again what still holds.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ MOST_AT_ONCE = 4
 
 
 class Hooks:
-    """Tells the commands of *on*. `close` waits for those still running, and ends them after their time."""
+    """Runs the commands of *on*. `close` waits for those still running, and ends them after their time."""
 
     def __init__(self, on: On) -> None:
         self.wanted = on != On()
-        """Whether anybody is told of anything."""
+        """Whether any command is to be run."""
         self._commands: dict[str, Sequence[str] | None] = {
             "waiting": on.waiting,
             "violated": on.violated,
@@ -38,7 +38,7 @@ class Hooks:
         self._turn = asyncio.Semaphore(MOST_AT_ONCE)
 
     def tell_of(self, status: Mapping[str, Any]) -> None:
-        """Tell what is new in *status* (see `swarm.ledger.status.status_of`)."""
+        """Report what is new in *status* (see `swarm.ledger.status.status_of`)."""
         for awaited in status["waiting"]:
             self._tell("waiting", (awaited["member"], awaited["for"]), status, awaited)
         for name, promise in status["promises"].items():
@@ -49,7 +49,7 @@ class Hooks:
             self._tell("ended", (), status, outcome)
 
     def forget(self, room: str) -> None:
-        """Let go of what was told of *room*: nothing more will be."""
+        """Forget what was reported about *room*: nothing more will be."""
         self._told = {told for told in self._told if told[1] != room}
 
     def _tell(self, kind: str, which: tuple[str, ...], status: Mapping[str, Any], what: Mapping[str, Any]) -> None:

@@ -1,9 +1,9 @@
 """Invitations: signed pointers to rooms, left where the invited key looks.
 
 An invitation is the canonical form of ``{"invitation": {"by", "opener", "room", "sig"}}``. It says where a room is and
-who opened it, and nothing else: what the room is about stands in its opening, which proves itself. A log holds one
-payload for each pair of invitee and author, so what is left there is up to `MOST_TOGETHER` invitations, a line each,
-the newest last: a second room does not hide the first from a peer that was away.
+who opened it, and nothing else: the room's opening says what it is about, and proves itself. A log keeps one payload
+for each pair of invitee and author, so the payload is up to `MOST_TOGETHER` invitations, one per line, the newest last:
+a second room does not hide the first from a peer that was away.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 async def invite(log: Log, identity: Identity, room: str, invitees: Iterable[str], *, patience_s: float = 30.0) -> None:
     """Leave each of *invitees* (public keys) an invitation to *room*, which *identity* has opened.
 
-    Those that *identity* left before stand beside it, up to `MOST_TOGETHER`. Two processes that invite with one key
-    at the same moment may each miss the other's. Raises the `WireError` of the first invitee who could not be invited
-    within *patience_s* seconds, after the others were.
+    Earlier invitations by *identity* stay beside it, up to `MOST_TOGETHER`. Two processes that invite with one key at
+    the same moment may each miss the other's invitations. Raises the `WireError` of the first invitee that could not be
+    invited within *patience_s* seconds, after the others were.
     """
     invitation = sign_invitation(identity, room=room, opener=identity.public)
     deadline = asyncio.get_running_loop().time() + patience_s
@@ -50,7 +50,7 @@ async def _leave(log: Log, invitation: Invitation, invitee: str, deadline: float
 
 
 async def _left_before(log: Log, author: str, invitee: str) -> list[bytes]:
-    """Return what *author* left for *invitee* and is still stored; what is not its own is nothing to keep."""
+    """Return what *author* left for *invitee* and is still stored; anything that is not its own is not kept."""
     for stored in await log.invitations(invitee):
         if stored.author == author:
             try:

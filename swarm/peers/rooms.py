@@ -1,4 +1,4 @@
-"""What a standing peer keeps of its rooms, and the gate through which it stops signing."""
+"""What a standing peer keeps of its rooms, and the gate with which it stops signing."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from swarm.signed.invitation import is_room_name
 
 
 class Stopping(SwarmError):
-    """Raised in place of signing once the peer is stopping."""
+    """Raised instead of signing once the peer is stopping."""
 
 
 class Rooms:
-    """What a standing peer keeps of its rooms: one outbox each, in a folder or in memory."""
+    """What a standing peer keeps of its rooms: one outbox for each, in a folder or in memory."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -25,9 +25,9 @@ class Rooms:
     @classmethod
     @contextmanager
     def at(cls, directory: Path | None, identity: Identity) -> Iterator["Rooms"]:
-        """Hold what *identity* keeps in *directory*, against any other peer with this key; raises `BadInput`.
+        """Hold what *identity* keeps in *directory*, locked against any other peer with this key; raises `BadInput`.
 
-        Each key has a folder of its own there. Without a directory what is signed is kept in memory only.
+        Each key has a folder of its own there. Without a directory, signed bytes are kept only in memory.
         """
         if directory is None:
             yield cls()
@@ -53,7 +53,7 @@ class Rooms:
         return MemoryOutbox() if self._folder is None else FileOutbox(self._path(self._folder, room, opener))
 
     def unfinished(self) -> list[tuple[str, str]]:
-        """Return room and opener of each outbox that is kept, in the order of their names."""
+        """Return room and opener of each stored outbox, in the order of their names."""
         if self._folder is None:
             return []
         found = []
@@ -64,7 +64,7 @@ class Rooms:
         return found
 
     def forget(self, room: str, opener: str) -> None:
-        """Let go of the outbox of a room that is over. What cannot be removed is only read once more."""
+        """Remove the outbox of a room that is over. One that cannot be removed is only read once more."""
         if self._folder is not None:
             with contextlib.suppress(OSError):
                 self._path(self._folder, room, opener).unlink(missing_ok=True)
@@ -75,7 +75,7 @@ class Rooms:
 
 
 class Gate(Outbox):
-    """An outbox that can be shut: what was kept goes on its way, and nothing more is signed for publication."""
+    """An outbox that can be shut: what was stored before goes on its way, and nothing more is signed."""
 
     def __init__(self, behind: Outbox) -> None:
         self._behind = behind
@@ -83,21 +83,21 @@ class Gate(Outbox):
 
     @property
     def place(self) -> str:
-        """Where it is kept."""
+        """Where it is stored."""
         return self._behind.place
 
     def keep(self, payload: bytes) -> None:
-        """Keep *payload* before it is published; raise `Stopping` once shut."""
+        """Store *payload* before it is published; raise `Stopping` once the gate is shut."""
         if self.shut:
             raise Stopping("this peer is stopping")
         self._behind.keep(payload)
 
     def kept(self) -> bytes | None:
-        """Return what was kept last."""
+        """Return what was stored last."""
         return self._behind.kept()
 
     def in_flight(self, said: int) -> bool:
-        """Tell whether what was kept last is beyond the *said* entries that the log is known to hold."""
+        """Tell whether what was stored last is beyond the *said* entries that the log is known to hold."""
         try:
             kept = self.kept()
             return kept is not None and parse_entry(kept).n > said

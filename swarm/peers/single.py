@@ -128,7 +128,7 @@ async def aopen_room(
             server, identity=identity, name="swarm-open", tls=trusted(tls_ca), timeout_s=timeout_s
         ) as log,
     ):
-        # Dated once the server is there: an opening is only taken while it is fresh.
+        # Dated once the server is there, because an opening is accepted only while it is fresh.
         entry = await _begun(log, kept) or sign_opening(identity, parsed.opening(keys), utc_now())
         kept.keep(entry.payload)
         await publish_opening(log, entry, patience_s=timeout_s)

@@ -1,11 +1,11 @@
-"""A standing peer: one key and one agent file, in every room that it is invited to and may join.
+"""A standing peer: one key and one agent file, in every room to which it is invited and may join.
 
-It follows its invitations over one connection and sits down in many rooms at once, with a mind of its own in each.
-Whose rooms it joins, and within which bounds, stands in the agent file. An invitation that is not good is ignored with
-one line in the log; a room of an accepted opener that is outside the bounds is declined there, with the reason.
+It follows its invitations over one connection and sits in many rooms at once, with a mind of its own in each. The agent
+file says whose rooms it joins, and within which bounds. A bad invitation is ignored, with one line in the log. If a
+room of an accepted opener is outside the bounds, the peer declines there, with the reason.
 
-Nothing but the last signed bytes of each room is kept: after a restart the log says what is still owed. Told to stop,
-it takes no more rooms, signs nothing more, and waits until what it has sent has been read back.
+It keeps only the last signed bytes of each room: after a restart, the log says what is still owed. When it is told to
+stop, it takes no more rooms, signs nothing more, and waits until what it has sent has been read back.
 """
 
 import asyncio
@@ -41,32 +41,31 @@ from swarm.text import visible
 _log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = (15.0, 30.0)
-"""How often invitations are looked for without a wake-up, which may get lost."""
+"""How often to look for invitations without a wake-up, which may get lost."""
 LOOK_AGAIN_S = 2.0
-"""How soon after a wake-up: the server that answered may not have had yet what it announced."""
+"""How soon to look again after a wake-up: the server that answered may not have had what it announced."""
 LEAST_BETWEEN_LOOKS_S = 0.1
-"""Whoever may log in can announce things without end; this bounds what that costs."""
+"""The shortest time between two looks: anybody who may log in can announce without end, and this bounds the cost."""
 RETRY_S = (0.2, 30.0)
 """The first and the longest pause, jittered, while the log is out of reach."""
 OPENING_S = 15.0
 """How long a room may take to appear after the invitation to it."""
 OPENING_EVERY_S = 0.5
 READ_S = 30.0
-"""How long reading a room up to now may take."""
+"""How long it may take to read a room up to now."""
 PARTING_S = 10.0
-"""How long, once told to stop, to wait for what was sent to come back."""
+"""How long to wait, once told to stop, for sent entries to come back."""
 WAITING_S = 2
-"""How long an answer of this member's must have been waited for before its owner is told: minds may be quick."""
+"""How long an answer of this member must have been awaited before its owner is told, because minds may be quick."""
 MOST_ROOMS = 256
-"""Rooms at once; invitations beyond wait for one of them to end."""
+"""Rooms at once; further invitations wait for one of them to end."""
 REMEMBERED = 10_000
-"""Rooms that are done with and of which that is remembered; those forgotten are read again if somebody still invites
-to them."""
+"""How many finished rooms are remembered; a forgotten one is read again if somebody still invites to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """A room that this peer saw the end of: its outcome, and the reason where there is one."""
+    """A room that this peer saw end: its outcome, and the reason if there is one."""
 
     room: str
     outcome: str
@@ -74,7 +73,7 @@ class Over:
 
 
 class _Ignored(SwarmError):
-    """A room that is none of ours; the text says why."""
+    """A room that is not one of ours; the text says why."""
 
 
 class _Declining(Agent):
@@ -88,10 +87,9 @@ class _Declining(Agent):
 
 
 def read_agent_file(path: str | os.PathLike[str]) -> AgentFile:
-    """Return the agent file at *path*, ready for minds to be made of it; raise `BadInput` if none can be.
+    """Return the agent file at *path*, ready to make minds from; raise `BadInput` if that is impossible.
 
-    What belongs to the mind, a class or a command of the user's, and the commands that are told of its rooms are
-    looked for from the file's own folder on.
+    Classes and commands of the user's, for the mind or as hooks, are searched from the file's own folder.
     """
     file, beside = read_agent(load(path)), Path(path).resolve().parent
     file = file.model_copy(update={"on": file.on.beside(beside)})
@@ -103,7 +101,7 @@ def read_agent_file(path: str | os.PathLike[str]) -> AgentFile:
 
 
 def outside(accepts: Accepts, room: Room) -> str | None:
-    """Return why *room* is outside the bounds of *accepts*, as others may read it; None if it is within."""
+    """Return why *room* is outside the bounds of *accepts*, in words that others may read; None if it is within."""
     opening = room.setting.opening
     seconds, members = opening.rules.step_seconds, len(opening.roster)
     if accepts.min_step_seconds is not None and seconds < accepts.min_step_seconds:
@@ -121,12 +119,12 @@ class StandingPeer:
     """The key *identity* with the minds of *file*, in rooms on *log*.
 
     *accept* adds to the openers that the file accepts; the key itself is always one. *tell* is called with each room
-    whose end this peer saw. With *once* it leaves after the first. Setting *stop* ends it in order.
+    that this peer saw end. With *once*, it leaves after the first. Setting *stop* ends it in order.
 
-    *seen* is called with each room that this key has a seat in, read up to now, before it sits down there; with *keep*
-    its records stay at hand. *minds* makes the mind for a room and the member's name in it, in place of the file's.
-    *person* says where people are asked (`swarm.people.approving.people_for`). The commands that *file* names are told
-    of what its rooms want of this member, of promises that broke or hang, and of each end.
+    *seen* is called with each room in which this key has a seat, read up to now, before it sits down there; with
+    *keep*, the room's records are kept. *minds* makes the mind for a room and the member's name in it, instead of the
+    file. *person* says where people are asked (`swarm.people.approving.people_for`). The commands that *file* names are
+    told what its rooms want of this member, which promises broke or hang, and each end.
     """
 
     def __init__(
@@ -165,7 +163,7 @@ class StandingPeer:
         self._looked_at: dict[str, int] = {}
 
     def stop(self) -> None:
-        """Take no more rooms, let what is in flight be read back, and leave."""
+        """Take no more rooms, let entries in flight be read back, and leave."""
         self._stop.set()
 
     def sits_in(self, room: str) -> bool:
@@ -181,9 +179,9 @@ class StandingPeer:
         return True
 
     async def run(self) -> None:
-        """Stand until `stop`; raises a `SwarmError` where invitations cannot be followed at all.
+        """Run until `stop`; raises a `SwarmError` if invitations cannot be followed at all.
 
-        What goes wrong in one room ends the peer's part there, with a line in the log, and nothing else.
+        If something goes wrong in one room, the peer's part there ends, with a line in the log, and nothing else does.
         """
         for room, opener in self._kept.unfinished():
             self._take(room, opener)
@@ -206,7 +204,7 @@ class StandingPeer:
                 task.cancel()
         tasks = set(self._tasks.values())
         if tasks:
-            # Each has its own deadline; this one is for what ignores it.
+            # Each has its own deadline; this one is for those that ignore it.
             await asyncio.wait(tasks, timeout=2 * PARTING_S)
         await end(tasks)
 
@@ -231,7 +229,7 @@ class StandingPeer:
                 pause_s = min(2 * pause_s, longest_s)
 
     def _consider(self, found: list[Stored]) -> None:
-        """Join what these invitations point to. What was looked at before is not looked at again."""
+        """Join the rooms to which these invitations point. An invitation that was looked at before is skipped."""
         before, self._looked_at = self._looked_at, {}
         for stored in found:
             if before.get(stored.author) != stored.sequence and not self._take_all(stored):
@@ -239,7 +237,7 @@ class StandingPeer:
             self._looked_at[stored.author] = stored.sequence
 
     def _take_all(self, stored: Stored) -> bool:
-        """Take the rooms that *stored* points to; return whether there is nothing left to take."""
+        """Take the rooms to which *stored* points; return whether there is nothing left to take."""
         if stored.author not in self._openers:
             _log.warning("ignored: an invitation by %s, who is no accepted opener", visible(stored.author))
             return True
@@ -264,10 +262,13 @@ class StandingPeer:
     # -- one room -------------------------------------------------------------------------------------------------
 
     async def _attend(self, room: str, opener: str) -> None:
-        """Take part in *room* until it is over or this peer stops; a log out of reach is waited for, ever longer."""
+        """Take part in *room* until it is over or this peer stops.
+
+        If the log is out of reach, wait at growing intervals.
+        """
         pause_s, longest_s = RETRY_S
         try:
-            # The same one at each try: what was signed may still be on its way.
+            # The same gate for every try: signed bytes may still be on their way.
             gate = Gate(self._kept.outbox(room, opener))
             while not self._stop.is_set():
                 try:
@@ -301,7 +302,7 @@ class StandingPeer:
         self._seen(replica)
         if replica.room.over:
             if self._hooks.wanted and gate.kept() is not None:
-                self._tell_hooks(replica)  # It ended while this peer was away.
+                self._tell_hooks(replica)  # The room ended while this peer was away.
             self._kept.forget(room, opener)
             return
         telling = asyncio.create_task(self._tell_owner(replica))
@@ -321,7 +322,7 @@ class StandingPeer:
             self._finish(replica.room)
 
     async def _sit_down(self, replica: Replica, gate: Gate) -> str | None:
-        """Take the seat until the room is over, this peer stops, or it is to leave: then return the reason for that."""
+        """Sit in the room until it is over, this peer stops, or it is told to leave; return the reason for leaving."""
         room = replica.name
         seat = Seat(self._identity, self._mind(replica), replica, gate, utc_now)
         tasks = {asyncio.create_task(replica.follow()), asyncio.create_task(seat.run())}
@@ -342,7 +343,7 @@ class StandingPeer:
             await end({*tasks, stopped})
 
     async def _read(self, room: str, opener: str) -> Replica:
-        """Return a replica of *room*, read up to now; raise `_Ignored` if it is none where this key has a seat."""
+        """Return a replica of *room*, read up to now; raise `_Ignored` if this key has no seat there."""
         give_up = asyncio.get_running_loop().time() + OPENING_S
         while await self._log.first(room, opener) is None:
             if asyncio.get_running_loop().time() > give_up:
@@ -358,7 +359,7 @@ class StandingPeer:
         return replica
 
     def _mind(self, replica: Replica) -> Agent:
-        """Return a fresh mind for a room, or one that declines it: bounds are for rooms that are not joined yet."""
+        """Return a fresh mind for a room, or one that declines it; bounds apply only to rooms not yet joined."""
         room, name = replica.room, replica.name
         member = next(each.name for each in room.setting.opening.roster if each.key == self._identity.public)
         because = outside(self._file.accepts, room)
@@ -371,7 +372,7 @@ class StandingPeer:
         return make_agent({**agent_config(self._file.member), **self._person, "name": member})
 
     async def _read_back(self, replica: Replica, gate: Gate, tasks: set[asyncio.Task[None]]) -> None:
-        """Wait until what was sent is known to be said, or the seat has ended; at most `PARTING_S` seconds."""
+        """Wait until everything sent is known to be said, or the seat has ended; at most `PARTING_S` seconds."""
         deadline = asyncio.get_running_loop().time() + PARTING_S
         said = replica.fold.chain.authors[self._identity.public].ids
         while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
@@ -395,7 +396,7 @@ class StandingPeer:
                     await replica.changed(version)
 
     def _tell_hooks(self, replica: Replica) -> bool:
-        """Tell what is to be told now; return whether something may become so though nothing more is said."""
+        """Report what is due now; return whether time alone may make more due."""
         stands, me = status_of(replica.fold, utc_now()), replica.fold.names[self._identity.public]
         own = [awaited for awaited in stands["waiting"] if awaited["member"] == me]
         due = [awaited for awaited in own if awaited["seconds"] >= WAITING_S]
@@ -410,7 +411,7 @@ class StandingPeer:
 
 
 def accepted_openers(file: AgentFile, more: Iterable[str]) -> frozenset[str]:
-    """Return the openers of *file* and those in *more*; raise `BadInput` for one that is no public key."""
+    """Return the openers of *file* and those in *more*; raise `BadInput` for one that is not a public key."""
     openers = frozenset([*file.accepts.openers, *more])
     for opener in sorted(openers):
         if not is_public_key(opener):

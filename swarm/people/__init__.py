@@ -1,1 +1,1 @@
-"""A person's yes, and the terminal at which it is asked."""
+"""A person's approval, and the terminal at which it is asked."""

@@ -1,4 +1,4 @@
-"""Asking a person for a yes: at a terminal, or through files in a folder."""
+"""Asking a person for approval: at a terminal, or through files in a folder."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from swarm.files.writing import replace_text
 from swarm.seat.approval import Approval, ApprovalRequest, Approver
 
 LOOK_EVERY_S = 0.25
-"""How often it is looked for an answer in a folder."""
+"""How often to look for an answer in a folder."""
 ANSWER = ".answer.json"
 
 
@@ -58,7 +58,7 @@ def _binds(request: ApprovalRequest) -> str:
 
 
 def seconds_left(request: ApprovalRequest) -> float | None:
-    """Return how long *request* can still be answered; None: as long as its room lasts."""
+    """Return how long *request* can still be answered; None means as long as its room lasts."""
     from protocols.core.instants import parse_instant
 
     return None if request.until is None else (parse_instant(request.until) - utc_now()) / SECOND
@@ -90,7 +90,7 @@ class TerminalApprover:
         self._terminal = terminal
 
     async def approve(self, request: ApprovalRequest) -> Approval:
-        """Return what the person says; a request that was left is asked again when the person comes back."""
+        """Return what the person says; a request that was put aside is asked again when the person returns."""
         shown = False
         try:
             while True:
@@ -114,7 +114,7 @@ class FolderApprover:
         self._folder = folder
 
     async def approve(self, request: ApprovalRequest) -> Approval:
-        """Return the answer, also one that was given before this process began."""
+        """Return the answer, even one that was given before this process began."""
         path = self._folder / f"{request.id}.json"
         self._write(path, request)
         try:
@@ -128,7 +128,7 @@ class FolderApprover:
             raise
 
     def keep(self, request: ApprovalRequest, answer: Approval) -> None:
-        """Leave an answer that was given elsewhere, so that nobody is asked here any more."""
+        """Record an answer that was given elsewhere, so that nobody is asked here any more."""
         with contextlib.suppress(BadInput, OSError):
             path = self._folder / f"{request.id}.json"
             self._write(path, request)
@@ -167,7 +167,7 @@ class EitherApprover:
 
 
 def answer_to(path: Path) -> Approval | None:
-    """Return the answer beside the request at *path*; None where there is none that can be read."""
+    """Return the answer beside the request at *path*; None if there is none that can be read."""
     try:
         return Approval.model_validate_json(_answer_path(path).read_bytes())
     except (OSError, ValidationError):
@@ -175,7 +175,7 @@ def answer_to(path: Path) -> Approval | None:
 
 
 def give_answer(path: Path, answer: Approval) -> None:
-    """Leave *answer* beside the request at *path*, whole or not at all; raise `BadInput` if there is one already."""
+    """Write *answer* beside the request at *path*, whole or not at all; raise `BadInput` if there is one already."""
     target = _answer_path(path)
     new = target.with_name(f"{target.name}.{os.getpid()}")
     try:
@@ -209,9 +209,9 @@ def requests_in(directory: Path) -> list[tuple[Path, ApprovalRequest]]:
 
 
 def people_for(members: Sequence[Any], directory: Path | None) -> dict[str, Any]:
-    """Return where people are asked for these *members*: the part ``person`` of their configuration, empty if none is.
+    """Return where people are asked for these *members*: part ``person`` of their configuration, empty if nobody is.
 
-    Raises `BadInput` where a member needs a person and there is no way to reach one.
+    Raises `BadInput` if a member needs a person and there is no way to reach one.
     """
     from swarm.people.terminal import own_terminal
 
@@ -243,7 +243,7 @@ def terminal_at(person: Mapping[str, Any] | None) -> Terminal | None:
 
 
 def approver_at(person: Mapping[str, Any] | None) -> Approver | None:
-    """Return whom the part ``person`` of a configuration names for approvals."""
+    """Return the approver that the part ``person`` of a configuration names."""
     terminal, folder = terminal_at(person), None if person is None else person.get("approvals")
     at_terminal = None if terminal is None else TerminalApprover(terminal)
     in_folder = None if folder is None else FolderApprover(Path(folder))

@@ -1,12 +1,12 @@
-"""The terminal that a person sits at, as questions use it: one at a time, whichever room, thread or process asks.
+"""The terminal at which a person sits, as questions use it: one at a time, across rooms, threads and processes.
 
-Each question opens the device anew and locks it, so that turns hold across threads and across the processes of a run;
-a lock goes with its process, however that ends. The terminal stays in its own line mode: it edits and echoes lines
-itself, nothing has to be restored, and a line is read only once it is whole. No thread waits for input, so nothing
-takes a line that is meant for the next question.
+Each question opens the device anew and locks it, so that turns hold across threads and across the processes of a run; a
+lock ends with its process. The terminal stays in its own line mode: it edits and echoes lines itself, nothing has to be
+restored, and a line is read only once it is complete. No thread waits for input, so nothing takes a line that is meant
+for the next question.
 
-A member's process in a run leads a session of its own and has no controlling terminal; it opens its parent's device by
-its path, and never makes it its own.
+A member's process in a run leads a session of its own and has no controlling terminal. It opens its parent's device by
+its path, and never makes that terminal its own.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from typing import IO, TextIO
 from swarm.text import is_invisible, visible
 
 TURN_EVERY_S = 0.1
-"""How often it is looked whether the screen is free."""
+"""How often to check whether the screen is free."""
 _READ_BYTES = 65536
 _STRONG = "\x1b[1m", "\x1b[0m"
 
@@ -34,7 +34,7 @@ class TtyTerminal:
     """The terminal device at *path*."""
 
     leaving = False
-    """Whether this process is about to end: then no question is too late, it is only asked again."""
+    """Whether this process is about to end: a question is then not too late, but will be asked again."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -64,7 +64,7 @@ class TtyTerminal:
             try:
                 while True:
                     await _readable(device)
-                    # Whoever asks has the line; it is gone in a moment.
+                    # The question that holds the screen gets the line; this lock is free again in a moment.
                     said = _read_now(device) if _locked(device) else None
                     fcntl.flock(device, fcntl.LOCK_UN)
                     if said is not None:
@@ -74,7 +74,7 @@ class TtyTerminal:
                 os.close(device)
 
     def tell(self, text: str, *theirs: object) -> None:
-        """Show one line whoever has the screen; what a stopped terminal does not take is lost."""
+        """Show one line, whoever has the screen; what a stopped terminal does not take is lost."""
         with contextlib.suppress(OSError):
             device = self._open()
             try:
@@ -88,7 +88,7 @@ class TtyTerminal:
             self.tell(text, *theirs)
 
     async def _there(self) -> int:
-        """Open the device. At one that is gone nobody can be asked: then the step or the process ends."""
+        """Open the device. If it is gone nobody can be asked, and the step or the process ends instead."""
         try:
             return self._open()
         except OSError:
@@ -100,7 +100,7 @@ class TtyTerminal:
 
 
 class TtyScreen:
-    """The terminal while it is one question's turn."""
+    """The terminal during one question's turn."""
 
     def __init__(self, device: int) -> None:
         self._device = device
@@ -116,8 +116,8 @@ class TtyScreen:
     async def line(self, prompt: str, *theirs: object, wait_s: float | None = None) -> str | None:
         """Return the next line typed, without its end; None at the end of input (Ctrl-D).
 
-        A line that is no plain text is told so and asked for again. Raises ``TimeoutError`` if there is none within
-        *wait_s* seconds.
+        A line that is not plain text is rejected and asked for again. Raises ``TimeoutError`` after *wait_s* seconds
+        without one.
         """
         while True:
             await self._write(_filled(prompt, theirs).encode())
@@ -169,7 +169,7 @@ async def _until(
 
 
 async def _readable(device: int) -> None:
-    """Wait until a line is there. Of a terminal that is gone nobody types any: then the step or the process ends."""
+    """Wait until a line is there. If the terminal is gone nobody types, and the step or the process ends instead."""
     loop = asyncio.get_running_loop()
     await _until(device, loop.add_reader, loop.remove_reader)
     if _hung_up(device):
@@ -177,7 +177,7 @@ async def _readable(device: int) -> None:
 
 
 def _read_now(device: int) -> bytes | None:
-    """Return the line that is there with its end, empty for Ctrl-D; None if somebody else has had it."""
+    """Return the waiting line with its end, empty for Ctrl-D; None if somebody else has taken it."""
     try:
         return os.read(device, _READ_BYTES)
     except BlockingIOError:
@@ -203,14 +203,14 @@ def _hung_up(device: int) -> bool:
 
 
 def _filled(text: str, theirs: tuple[object, ...]) -> str:
-    """Put *theirs* in the places of *text*, so that they cannot pass for more than words."""
+    """Put *theirs* into the places of *text*, in such a way that they cannot imitate our own words."""
     return (
         text.format(*(visible(str(each)) for each in theirs)) if theirs else text.replace("{{", "{").replace("}}", "}")
     )
 
 
 def _plain(said: bytes) -> tuple[str | None, str]:
-    """Return what keeps a typed line from being taken, if anything, and its text."""
+    """Return the reason why a typed line cannot be used, if any, and its text."""
     try:
         text = said.decode().removesuffix("\n")
     except UnicodeDecodeError:
@@ -222,9 +222,10 @@ def _plain(said: bytes) -> tuple[str | None, str]:
 
 
 def own_terminal() -> str | None:
-    """Return the path of the terminal that this process was started at; None if there is none, or it is another's turn.
+    """Return the path of the terminal at which this process was started.
 
-    That is the terminal of its input, output or errors, else the one that controls it. A process in the background has
+    None if there is none, or it has another's turn.
+    That is the terminal of its input, output or errors, otherwise the one that controls it. A background process has
     none: what is typed is for the shell.
     """
     for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
@@ -236,7 +237,7 @@ def own_terminal() -> str | None:
 
 
 def is_asking(stream: IO[str]) -> bool:
-    """Tell whether a question has the terminal behind *stream*: nothing may overwrite its line then."""
+    """Tell whether a question has the terminal behind *stream*; nothing may overwrite its line then."""
     try:
         device = os.open(os.ttyname(stream.fileno()), os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
@@ -251,11 +252,11 @@ def _in_front(device: int) -> bool:
     try:
         return os.tcgetpgrp(device) == os.getpgrp()
     except OSError:
-        return True  # It does not control this process, so there is no background to be in.
+        return True  # It does not control this process, so there is no background.
 
 
 def _controlling() -> str | None:
-    """Return the path of the controlling terminal under its own name: ``/dev/tty`` is another one for everybody."""
+    """Return the path of the controlling terminal by its own name, because ``/dev/tty`` differs for every process."""
     try:
         device = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
@@ -275,7 +276,7 @@ def _controlling() -> str | None:
 
 
 class PlainScreen:
-    """A stream that is only written to, in plain text."""
+    """A stream that is only written to, as plain text."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Where a run reads, writes and keeps things: checked before the room opens, and kept so that it can be resumed."""
+"""Where a run reads and writes, and what it keeps: checked before the room opens, and resumable."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from swarm.signed.identity import Identity
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The keys of a run's members, and what else it keeps: in a directory, or in memory for this once."""
+    """The keys of a run's members, and what else it keeps: in a directory, or in memory for one run."""
 
     directory: Path | None
     identities: Mapping[str, Identity]
@@ -25,9 +25,10 @@ class Kept:
     @classmethod
     @contextmanager
     def at(cls, directory: Path | None, names: Sequence[str]) -> Iterator[Self]:
-        """Yield what is kept in *directory*, held against any other run for as long; raise `BadInput` if it is not fit.
+        """Yield what is kept in *directory*, locked against any other run meanwhile.
 
-        Keys that are missing are made. Without a directory everything is new, and goes with this process.
+        Raise `BadInput` if it is unusable.
+        Missing keys are made. Without a directory everything is new, and ends with this process.
         """
         if directory is None:
             seeds = {name: os.urandom(32) for name in names}
@@ -46,11 +47,11 @@ class Kept:
 
     @property
     def broker(self) -> Path | None:
-        """Where the embedded server keeps its store, if it keeps one."""
+        """Where the embedded server keeps its store, if it does."""
         return None if self.directory is None else self.directory / "broker"
 
     def private(self, name: str) -> dict[str, Any]:
-        """Return the member's key, and where its outbox is, as its process is told."""
+        """Return the member's key and the place of its outbox, in the form in which its process is told."""
         if self.directory is None:
             return {"seed": self.seeds[name].hex()}
         path = _key_path(self.directory, list(self.identities).index(name))
@@ -66,7 +67,7 @@ def _key_path(directory: Path, place: int) -> Path:
 
 
 def _key(path: Path) -> Identity:
-    """Return the key at *path*, or make one there in one step: a run that is killed leaves none that is cut off."""
+    """Return the key at *path*, or make one there in one step, so that a killed run leaves no partial key."""
     if not path.exists():
         new = path.with_suffix(".new")
         new.unlink(missing_ok=True)
@@ -76,7 +77,7 @@ def _key(path: Path) -> Identity:
 
 
 def _locked(path: Path) -> BinaryIO:
-    """Open and lock *path*; the lock goes with this process, however that ends."""
+    """Open and lock *path*; the lock ends with this process."""
     file = path.open("ab")
     with contextlib.suppress(ImportError):
         import fcntl

@@ -1,9 +1,9 @@
 """One member as a process: ``python -m swarm.running.member``, told what it is by two JSON lines on its input.
 
-The first holds the member's name, its own key (a seed, or the path of a key file), its private part of the scenario,
-and where its outbox is; it is answered by ``ready``. The second holds the server, the room's name and the opener's
-key. Nothing secret is in the arguments or the environment. The input stays open for as long as the parent lives; when
-it closes, so does this process, and what it started with it.
+The first line contains the member's name, its key (a seed, or the path of a key file), its private part of the
+scenario, and the place of its outbox; the process answers ``ready``. The second contains the server, the room's name
+and the opener's key. Nothing secret is in the arguments or the environment. The input stays open while the parent
+lives; when it closes, this process ends, with everything that it started.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ async def sit(member: dict[str, Any], agent: Agent, where: dict[str, Any]) -> No
 
 
 def _input() -> "queue.SimpleQueue[bytes]":
-    """Return what will hold the lines of the input; when that closes this process ends, whatever else it is doing."""
+    """Return a queue of the input's lines; when the input closes this process ends, whatever else it is doing."""
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def watch() -> None:
@@ -77,12 +77,15 @@ def _input() -> "queue.SimpleQueue[bytes]":
 
 
 def _leads_its_group() -> bool:
-    """Tell whether this process's group holds nothing but itself and what its mind has started."""
+    """Tell whether this process's group contains only itself and what its mind has started."""
     return os.getpgrp() == os.getpid()
 
 
 def _end(code: int) -> NoReturn:
-    """End at once: a mind's thread may still hang, and nothing is left to save. What it has started ends too."""
+    """End at once: a mind's thread may still hang, and nothing is left to save.
+
+    Whatever this process started ends too.
+    """
     with contextlib.suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -93,9 +96,9 @@ def _end(code: int) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Read the lines, take the seat, and end with a code of `swarm.running.processes`; why it stopped is on stderr.
+    """Read the lines, take the seat, and end with a code of `swarm.running.processes`; the reason is on stderr.
 
-    What a mind prints goes to stderr too: the parent's stdout is for results.
+    A mind's output goes to stderr too: the parent's stdout is for results.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lines = _input()

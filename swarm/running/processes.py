@@ -1,9 +1,9 @@
 """The members' processes as their parent sees them: started, told where to sit, and ended, whatever they are doing.
 
-A member gets two lines: who it is, upon which it makes its mind and says ``ready``, and where its room is. So a room
-opens when everybody can join it, however long a mind takes to load. Each process leads a session of its own, so that
-Ctrl-C at the terminal reaches the parent alone, and so that what a mind has started can be ended with it. A member
-ends by itself when its input closes, hence also when the parent is killed.
+A member gets two lines: who it is, after which it makes its mind and says ``ready``, and where its room is. So a room
+opens only when everybody can join it, however long a mind takes to load. Each process leads a session of its own, so
+that Ctrl-C at the terminal reaches only the parent, and so that whatever a mind has started can be ended with it. A
+member ends by itself when its input closes, and so also when the parent is killed.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Processes:
         _write(process, member)
 
     async def ready(self) -> None:
-        """Wait until all have made their minds; raise `SwarmError` if one ends instead, or takes too long."""
+        """Wait until all have made their minds; raise `SwarmError` if one of them ends instead, or takes too long."""
         for name, process in self._processes.items():
             assert process.stdout is not None
             try:
@@ -73,14 +73,17 @@ class Processes:
         await asyncio.gather(*(process.wait() for process in self._processes.values()))
 
     def why(self) -> str:
-        """Say how those that have ended did, once if it is the same for all."""
+        """Say how the ended ones ended, in one sentence if it is the same for all."""
         said = {name: _how(p.returncode) for name, p in self._processes.items() if p.returncode is not None}
         if len(set(said.values())) == 1:
             return next(iter(said.values()))
         return ", ".join(f"{name}: {how}" for name, how in said.items())
 
     async def end(self) -> None:
-        """End them: their input closes, who is still there after a moment is killed. Goes on if cancelled."""
+        """End them: their input closes, and those still there after a moment are killed.
+
+        Completes even if cancelled.
+        """
         ending = asyncio.ensure_future(self._end())
         try:
             await asyncio.shield(ending)
@@ -107,7 +110,7 @@ class Processes:
 
 
 def _write(process: asyncio.subprocess.Process, line: Mapping[str, Any]) -> None:
-    # Not drained: a member that is dead already shows by its end, one that does not read keeps nobody waiting.
+    # Not drained: a dead member shows by its end, and one that does not read holds up nobody.
     assert process.stdin is not None
     process.stdin.write(json.dumps(line).encode() + b"\n")
 

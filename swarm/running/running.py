@@ -1,8 +1,8 @@
-"""`swarm run`: a scenario becomes a room; its members sit down, each in a process of its own; what they said stays.
+"""`swarm run`: a scenario becomes a room, each of its members a process, and what they said becomes a ledger.
 
 The parent opens the room as the first member, starts the members' processes, follows the log like everybody else to
-show what happens, and writes the ledger and the roster when the room is over or is left. However a run ends, all that
-it has started ends first; what was said until then is in the ledger.
+show what happens, and writes the ledger and the roster when the room is over or is left. However a run ends, everything
+that it has started ends first; what was said until then is in the ledger.
 """
 
 import asyncio
@@ -43,12 +43,12 @@ from swarm.signed.entry import Entry
 from swarm.tasks import alone, end
 
 Watcher = Callable[[Fold], None]
-"""Called with the fold whenever the parent has folded more. What it raises ends the run, and is raised after that."""
+"""Called with the fold whenever the parent has folded more. An exception ends the run, and is raised after that."""
 
 PARTING_S = 10.0
 """How long members have to end by themselves once the room is over."""
 REACH_S = 10.0
-"""How long the server may take to be reached, and again to take the opening."""
+"""How long it may take to reach the server, and again to have the opening accepted."""
 LAST_LOOK_S = 2.0
 
 
@@ -198,7 +198,7 @@ class _Run:
             return self._finish(replica.fold, interrupted)
 
     async def in_processes(self) -> RunResult:
-        """Start a process a member, over an embedded or another server; whatever happens, all of them end."""
+        """Start one process for each member, over an embedded or another server; whatever happens, all of them end."""
         async with AsyncExitStack() as stack:
             members = Processes()
             stack.push_async_callback(members.end)
@@ -221,7 +221,7 @@ class _Run:
             await members.start(member.name, {"name": member.name, "agent": self._config(member), **private})
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Return what *work* does, unless the run is told to end meanwhile and *work* does not end soon."""
+        """Return the result of *work*, unless the run is told to end meanwhile and *work* does not end soon."""
         task = asyncio.ensure_future(work)
         stopped = asyncio.ensure_future(self._stop.wait())
         await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -253,7 +253,7 @@ class _Run:
         return url, broker, await stack.enter_async_context(log)
 
     async def _open(self, log: Log, members: Processes | None = None) -> Replica:
-        """Open the room once its *members* are ready, or find the one that was opened before it was cut off."""
+        """Open the room once its *members* are ready, or find the one that was opened before the run was cut off."""
         entry = await self._opened_before(log)
         if entry is None:
             if members is not None:
@@ -284,7 +284,7 @@ class _Run:
         if self._kept.spoken():
             text = f"the run kept here is not on this server: {entry.room}; use the server that it began on"
             raise BadInput(text, source=source)
-        return None  # It never got there, and by now its date would be disputed.
+        return None  # The opening was never stored, and by now its date would be disputed.
 
     async def _until_over(
         self,
@@ -294,7 +294,7 @@ class _Run:
         part: Callable[[], Awaitable[None]],
         why: Callable[[], str],
     ) -> str | None:
-        """Follow the room until it is over or nobody can go on, let its members *part*, and look a last time.
+        """Follow the room until it is over or nobody can go on, let its members *part*, and read a last time.
 
         Return what cut it off, if anything did.
         """
@@ -344,7 +344,7 @@ class _Run:
             self._watch(replica.fold)
 
     def _finish(self, fold: Fold, interrupted: str | None) -> RunResult:
-        """Write what was said, and tell what it came to."""
+        """Write the ledger and the roster, and return the result."""
         chain, room = fold.chain, fold.room
         if self._ledger is not None:
             checkpoint = sign_checkpoint(self._opener, room=chain.room, count=chain.position, head=chain.head)
@@ -367,7 +367,7 @@ class _Run:
 
 @contextmanager
 def _signals() -> Iterator[asyncio.Event]:
-    """Yield an event that the signals which ask a program to end set; those that are ignored stay so."""
+    """Yield an event that is set by the signals that ask a program to end; ignored signals stay ignored."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     before: dict[signal.Signals, Any] = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -1,4 +1,4 @@
-"""The part ``on`` of a member's file: which commands are told what."""
+"""The part ``on`` of a member's file: which commands are run for which events."""
 
 import shutil
 from pathlib import Path
@@ -16,14 +16,17 @@ Command = Annotated[list[Argument], Field(min_length=1)]
 
 
 class On(Message):
-    """Which commands are told: an answer that is waited for, a promise that broke or hangs, the end of a room."""
+    """The commands to run: when an answer is awaited, when a promise breaks or hangs, and when a room ends."""
 
     waiting: Command | None = None
     violated: Command | None = None
     ended: Command | None = None
 
     def beside(self, folder: Path) -> Self:
-        """Return the same with programs such as ``./remind.sh`` looked for in *folder*; raise `BadInput` for none."""
+        """Return the same with programs such as ``./remind.sh`` resolved in *folder*.
+
+        Raise `BadInput` if one is missing.
+        """
         found = {}
         for kind, command in self:
             if command is not None:

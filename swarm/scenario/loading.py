@@ -15,8 +15,8 @@ from swarm.errors import BadInput
 def instantiate(name: str, arguments: Mapping[str, Any], folder: str | None = None) -> Agent:
     """Import the class *name* and call it with *arguments*; raise `BadInput` saying what failed.
 
-    *folder* is searched after the import path, so that a class beside the scenario is found. What the class prints
-    meanwhile goes to stderr: stdout is for results.
+    *folder* is searched after the import path, so that a class beside the scenario is found. Output of the class goes
+    to stderr meanwhile, because stdout is for results.
     """
     with redirect_stdout(sys.stderr):
         kind = _find(name, folder or str(Path.cwd()))
@@ -47,7 +47,7 @@ def _find(name: str, folder: str) -> type[Agent]:
 
 
 def _let_interrupts_pass(error: BaseException) -> None:
-    """Raise *error* again unless it is the user's code's: an exit or a stop that it asks for ends no run of ours."""
+    """Raise *error* again unless it comes from the user's code: an exit that it asks for must not end our run."""
     if not isinstance(error, Exception | SystemExit):
         raise error
 

@@ -1,7 +1,8 @@
 """Members as files describe them: who sits there, and with which mind.
 
-One model for each kind of ``agent``; `swarm.scenario.minds.make_agent` turns its private part into the mind itself, in
-the member's own process. A new kind of mind is a model here, an entry in ``_KINDS`` of both, and its class in `agents`.
+There is one model for each kind of ``agent``; `swarm.scenario.minds.make_agent` turns its private part into the mind
+itself, in the member's own process. A new kind of mind needs a model here, an entry in ``_KINDS`` of both modules, and
+its class in `agents`.
 """
 
 import re
@@ -22,9 +23,9 @@ _CLASS = r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$"
 
 
 class Seated(Message):
-    """What every member has: its name in the room, the role it speaks in, and its key where others run it.
+    """What every member has: its name in the room, its role, and its key if another process runs it.
 
-    Its ``mandate`` bounds what its peer signs, whichever mind it has; like that it stays with the member.
+    Its ``mandate`` bounds what its peer signs, whichever mind it has; like the mind, it stays with the member.
     """
 
     name: Name
@@ -40,13 +41,13 @@ class ScriptedMember(Seated, Script):
 
 
 class UtilityMember(Seated, Utility):
-    """A member that weighs offers by its own points."""
+    """A member that scores offers by its own points."""
 
     agent: Literal["utility"]
 
 
 class ExecMember(Seated, Exec):
-    """A member whose mind is a command of the user's, in any language; left out, its folder is the scenario file's."""
+    """A member whose mind is a command of the user's, in any language; its default folder is the scenario file's."""
 
     agent: Literal["exec"]
 
@@ -69,7 +70,7 @@ class CustomMember(Seated):
     agent: Annotated[str, WithJsonSchema({"type": "string", "pattern": _CLASS})]
     args: dict[str, Any] = Field(default_factory=dict)
     folder: str | None = None
-    """Where the module is looked for besides the import path; left out: beside the scenario file."""
+    """Where the module is searched besides the import path; the default is beside the scenario file."""
 
     @model_validator(mode="before")
     @classmethod
@@ -91,7 +92,7 @@ _KINDS = {
 
 
 def _kind(member: Any) -> str:
-    """Return the name of the model that a member's ``agent`` asks for; complaints name it too."""
+    """Return the name of the model that a member's ``agent`` selects; error messages use it too."""
     agent = member.get("agent", "scripted") if isinstance(member, dict) else getattr(member, "agent", "scripted")
     return _KINDS.get(agent, "CustomMember") if isinstance(agent, str) else "CustomMember"
 
@@ -108,7 +109,7 @@ Member = Annotated[
 
 
 class Accepts(Message):
-    """What a standing peer joins: whose rooms, and within which bounds."""
+    """Which rooms a standing peer joins: whose, and within which bounds."""
 
     openers: list[Key] = Field(default_factory=list)
     min_step_seconds: Annotated[int, Field(ge=1)] | None = None
@@ -117,7 +118,7 @@ class Accepts(Message):
 
 
 def _agent_file(value: Any) -> Any:
-    """Read an agent file as a member without a name, what it accepts, and whom it tells."""
+    """Read an agent file as a member without a name, what it accepts, and the commands to run."""
     if not isinstance(value, dict):
         return value
     if "name" in value or "member" in value:
@@ -128,7 +129,7 @@ def _agent_file(value: Any) -> Any:
 
 
 class AgentFile(Message):
-    """An agent file: one member's mind, what it accepts, and the commands that are told of its rooms."""
+    """An agent file: one member's mind, what it accepts, and the commands that are run for events of its rooms."""
 
     member: Member
     accepts: Accepts = Field(default_factory=Accepts)

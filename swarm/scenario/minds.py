@@ -12,11 +12,11 @@ from swarm.errors import BadInput
 from swarm.scenario.loading import instantiate
 
 _BESIDE = ("name", "role", "key", "agent", "mandate", "person")
-"""What a member's private part holds besides what its kind of mind takes."""
+"""What a member's private part contains besides the fields of its kind of mind."""
 
 
 def make_agent(config: Mapping[str, Any]) -> Agent:
-    """Return the mind that *config* (see `swarm.scenario.members.agent_config`) describes, under its mandate if any.
+    """Return the mind that *config* (see `swarm.scenario.members.agent_config`) describes, with its mandate if any.
 
     Its part ``person`` says where people are asked (`swarm.people.approving.people_for`). Raises `BadInput` if its
     class cannot be imported, its command cannot be run, or its model cannot be asked.

@@ -1,7 +1,7 @@
 """A scenario file: a room, and the minds of its members.
 
-The public part becomes the opening that every member signs; each member's private part (its answers, points, reserve)
-goes to that member's process alone.
+The public part becomes the opening that every member signs. Each member's private part (its answers, points, reserve)
+goes only to that member's process.
 """
 
 import secrets
@@ -109,7 +109,7 @@ class Scenario(Message):
     @model_validator(mode="before")
     @classmethod
     def _no_templates(cls, value: Any) -> Any:
-        # Keys that begin with x- hold anchors for reuse, as in other YAML formats.
+        # Keys that begin with x- are for anchors to reuse, as in other YAML formats.
         if isinstance(value, dict):
             return {key: item for key, item in value.items() if not str(key).startswith("x-")}
         return value
@@ -144,7 +144,7 @@ def read_scenario(source: Source) -> Scenario:
     """Return the scenario at a path or in plain data; raise `BadInput` with place, reason and what is valid.
 
     Beyond its form, everything is checked that can be known before the room opens: that it would open, that every
-    option a script proposes would be taken, and that no member's part contradicts its own mandate.
+    option of a script would be accepted, and that no member's part contradicts its own mandate.
     """
     document = load(source)
     scenario = validate(Scenario, document)
@@ -218,7 +218,7 @@ def _trial(scenario: Scenario, document: Document) -> Room:
 
 
 def _placed(document: Document, text: str) -> BadInput:
-    """Turn the rules' ``events.paid.by: what is wrong`` into a complaint about that place of the file."""
+    """Turn the rules' ``events.paid.by: what is wrong`` into an error about that place of the file."""
     place, colon, message = text.partition(": ")
     path = tuple(int(step) if step.isdigit() else step for step in place.split("."))
     if colon and path[0] in Scenario.model_fields:
@@ -227,7 +227,7 @@ def _placed(document: Document, text: str) -> BadInput:
 
 
 def _check_options(scenario: Scenario, document: Document, room: Room) -> None:
-    """Check every option of a script as the room would, where no quote of another member decides."""
+    """Check every option of a script as the room would, if no quote of another member decides."""
     opening = room.setting.opening
     for place, member in enumerate(scenario.members):
         if not isinstance(member, ScriptedMember):
@@ -240,7 +240,7 @@ def _check_options(scenario: Scenario, document: Document, room: Room) -> None:
 
 
 def _scripted_options(member: ScriptedMember, place: int) -> list[tuple[tuple[str | int, ...], Option]]:
-    """Return every option of the script of the member at *place*, with where it stands."""
+    """Return every option of the script of the member at *place*, with its place in the file."""
     first = [] if member.proposes is None else [(("members", place, "proposes"), member.proposes)]
     return [*first, *((("members", place, "improves", i), option) for i, option in enumerate(member.improves))]
 
@@ -286,7 +286,7 @@ def _known_to_room(mandate: Mandate, scenario: Scenario, document: Document, pat
 
 
 def _own_answers(member: Any, place: int, scenario: Scenario) -> Iterator[tuple[tuple[str | int, ...], Breach | None]]:
-    """Yield what a member's part says beforehand, with what its mandate has against it."""
+    """Yield what a member's part says in advance, with the breach of its mandate, if any."""
     mandate, here = member.mandate, ("members", place)
     if isinstance(member, ScriptedMember):
         for path, option in _scripted_options(member, place):

@@ -1,1 +1,1 @@
-"""In a room for a moment: say one thing, watch, ask whether a peer could work."""
+"""In a room for a moment: say one thing, watch, check whether a peer could work."""

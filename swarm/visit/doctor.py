@@ -1,6 +1,6 @@
-"""Whether a peer can work from here: key, server, streams, permissions, storage, clock; and what to do if not.
+"""Whether a peer can work from here: key, server, streams, permissions, storage, clock; and what to do if it cannot.
 
-Nothing is changed on the server. What a member is not allowed to see is said to be unknown, with whom to ask.
+Nothing is changed on the server. What a member may not see is reported as unknown, with the person to ask.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ from swarm.signed.identity import Identity
 
 Level = Literal["ok", "warning", "problem", "unknown"]
 OLDEST_SERVER = (2, 11)
-"""The first nats-server with batched direct gets of last records, by which rooms are read."""
+"""The first nats-server with batched direct gets of last records, with which rooms are read."""
 LOW_STORAGE = 10
-"""Per cent of the store: less than this left is worth a warning."""
+"""Per cent of the store: less than this left deserves a warning."""
 LOW_DISK_BYTES = 512 * 1024 * 1024
 CONNECT_S = 5.0
 EACH_SERVER_S = 3.0
@@ -37,12 +37,12 @@ NO_LEADER = "more than half of the cluster's servers must be there: start the ot
 PROBED_ROOM = "swarm-doctor"
 """No room has this name."""
 CLOCK_S = 5
-"""A difference of clocks beyond this is worth a warning: rooms dispute entries beyond their skew, usually 60 s."""
+"""A difference of clocks beyond this deserves a warning: rooms dispute entries beyond their skew, usually 60 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at: what, how it is, in words, and what to do about it."""
+    """One check: what was examined, its level, a text, and what to do about it."""
 
     name: str
     level: Level
@@ -63,7 +63,10 @@ async def examine(
     timeout_s: float = 5.0,
     clock: Callable[[], Instant] = utc_now,
 ) -> list[Check]:
-    """Look at everything in turn and return what was found; what cannot be reached ends it early, as a problem."""
+    """Check everything in turn and return what was found.
+
+    If something cannot be reached, it ends early with a problem.
+    """
     checks, identity = _key(key)
     if directory is not None:
         checks.append(_directory(directory))
@@ -100,7 +103,7 @@ def _key(path: Path | None) -> tuple[list[Check], Identity | None]:
 
 
 def _directory(directory: Path) -> Check:
-    """Look at the folder where a peer keeps what it signs before it is sent."""
+    """Check the folder in which a peer keeps what it signs before it is sent."""
     name = "directory"
     if not directory.is_dir():
         return Check(name, "problem", f"{directory} is no folder", f"mkdir -p {directory}")
@@ -118,7 +121,7 @@ def _directory(directory: Path) -> Check:
 
 
 async def _servers(urls: list[str], identity: Identity | None, tls: Any, timeout_s: float) -> list[Check]:
-    """Look whether each of several servers is there; one that is away is no problem yet, the next one may be."""
+    """Check whether each of several servers is there; one that is away is not a problem, because another may answer."""
 
     async def why_not(url: str) -> str | None:
         try:
@@ -167,7 +170,7 @@ def _server(info: dict[str, Any], identity: Identity | None) -> list[Check]:
 
 
 async def _streams(connection: Connection, timeout_s: float) -> list[Check]:
-    """Look at the two streams; a member of a secure server may not, and that is as it should be."""
+    """Check the two streams; a member of a secured server may not see them, and that is as it should be."""
     checks, clustered = [], bool(connection.server_info.get("cluster"))
     for wanted in stream_settings():
         name = wanted["name"]
@@ -204,7 +207,7 @@ async def _streams(connection: Connection, timeout_s: float) -> list[Check]:
 
 
 def _replicas(name: str, answer: dict[str, Any], clustered: bool) -> Check:
-    """Look at how many servers hold a stream with the right settings, and whether they are all there."""
+    """Check how many servers hold a stream with the right settings, and whether all of them are there."""
     replicas, held = answer["config"].get("num_replicas", 1), answer.get("cluster", {})
     kept = f"the stream {name} keeps what was said, {replicas} replica(s)"
     if clustered and replicas == 1:
@@ -246,7 +249,7 @@ async def _storage(connection: Connection, timeout_s: float) -> list[Check]:
 async def _reading(
     server: str, identity: Identity | None, tls: Any, timeout_s: float, clock: Callable[[], Instant]
 ) -> list[Check]:
-    """Read and write as a peer does, and compare clocks by the latest record of one's own, if it is recent."""
+    """Read and write as a peer does, and compare clocks by this key's latest record, if it is recent."""
     author = identity.public if identity is not None else "nobody"
     try:
         async with await JetStreamLog.connect(
@@ -271,7 +274,7 @@ async def _reading(
 
 
 async def _writing(log: JetStreamLog, author: str, timeout_s: float) -> Check:
-    """Offer the log a record that it must refuse, since it follows on nothing: what else it says tells."""
+    """Offer the log a record that it must refuse, because it follows nothing; any other reply is informative."""
     try:
         await log.append(PROBED_ROOM, author, b"{}", expected_last=2**53 - 1, timeout_s=timeout_s)
     except WrongLast:

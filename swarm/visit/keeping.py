@@ -1,7 +1,7 @@
 """What one-shot commands keep of a key between two of them: the last signed bytes, and whether the user was told.
 
-A command that is cut off, or whose log did not answer, may have said what it was asked to say. So its bytes are kept
-before they are sent, in a folder of the key's own, and the same command again finds them.
+A command that is cut off, or whose log did not answer, may have said what it was asked to say. So its bytes are stored
+before they are sent, in a folder of the key's own, and the same command, given again, finds them.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ LOCKED_EVERY_S = 0.05
 
 
 def state_folder(key: str) -> Path:
-    """Return the folder of what commands keep for the public key *key*: under XDG_STATE_HOME, or ~/.local/state."""
+    """Return the folder in which commands keep things for the key *key*: under XDG_STATE_HOME, or ~/.local/state."""
     given = os.environ.get("XDG_STATE_HOME", "")
-    # The specification has relative paths ignored.
+    # The specification says that relative paths are ignored.
     home = Path(given) if given.startswith("/") else Path.home() / ".local" / "state"
     return home / "swarm" / key
 
 
 def said_file(key: str, room: str) -> Path:
-    """Return where what *key* says in *room* is kept if nobody names a place; raises `BadInput`."""
+    """Return where what *key* says in *room* is stored by default; raises `BadInput`."""
     try:
         return state_folder(key) / f"{token(room)}.said"
     except ValueError as error:
@@ -39,12 +39,12 @@ def said_file(key: str, room: str) -> Path:
 
 
 def opening_file(key: str, opening: RoomOpen) -> Path:
-    """Return where *key* keeps what it signed to open *opening*, whose nonce is the same for every such question."""
+    """Return where *key* stores what it signed to open *opening*, whose nonce is the same for every such question."""
     return state_folder(key) / f"{opening.slug}.{digest(opening.plain())[:26]}.opening"
 
 
 class Kept(FileOutbox):
-    """An outbox at *path* that also knows whether the user was told that what it holds was said."""
+    """An outbox at *path* that also knows whether the user was told that its content was said."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -53,7 +53,7 @@ class Kept(FileOutbox):
 
     @asynccontextmanager
     async def held(self, patience_s: float) -> AsyncIterator[None]:
-        """Hold it against other processes, its folder made where there is none; raises `BadInput`, `Unavailable`."""
+        """Hold it against other processes, making its folder if there is none; raises `BadInput`, `Unavailable`."""
         folder = self._lock.parent
         try:
             for each in (folder.parent, folder):
@@ -86,7 +86,7 @@ class Kept(FileOutbox):
                 await asyncio.sleep(LOCKED_EVERY_S)
 
     def last(self) -> Entry | None:
-        """Return what was signed last, None where that is nothing or cannot be read."""
+        """Return what was signed last, or None if there is nothing or it cannot be read."""
         try:
             kept = self.kept()
             return None if kept is None else parse_entry(kept)
@@ -99,7 +99,7 @@ class Kept(FileOutbox):
         return entry if entry is not None and entry.id != self._read_told() else None
 
     def tell(self, entry: Entry) -> None:
-        """Take note that the user is told of *entry*. Raises `SwarmError`."""
+        """Record that the user is told of *entry*. Raises `SwarmError`."""
         try:
             self._told.write_text(entry.id, encoding="ascii")
         except OSError as error:

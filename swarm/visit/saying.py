@@ -1,7 +1,7 @@
-"""Saying one thing in a room that lives on, and signing how far one has read it: peers for a moment.
+"""Saying one thing in a room that lives on, and signing how far one has read it: a peer for a moment.
 
-The room is read up to now, what would be said is tried on a copy of it, and only what the rules take is signed. So a
-person or a script reports, confirms, cancels or releases without a process of its own in the room.
+The room is read up to now, the body is tried on a copy of it, and only what the rules accept is signed. So a person or
+a script can report, confirm, cancel or release without a process of its own in the room.
 """
 
 import copy
@@ -30,15 +30,15 @@ from swarm.visit.keeping import Kept, said_file, says
 Servers = str | Sequence[str]
 PATIENCE_S = 30.0
 OF_ANOTHER_LOG = ("seen_mismatch", "chain_gap")
-"""Codes of one's own entries that say that this is not the log under which they were signed."""
+"""Codes of the key's own entries which say that this is not the log under which they were signed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What was said: its entry's id and position, and what the rules found noteworthy about it.
+    """What was said: its entry's id and position, and the rules' findings about it.
 
     ``already``: it had been said before, and was not said again. ``first`` is the entry that had to be said before it:
-    signed by an earlier command that did not learn what became of it.
+    an earlier command signed it and did not learn what became of it.
     """
 
     id: str
@@ -58,7 +58,7 @@ async def reading(
     tls_ca: Path | None = None,
     timeout_s: float = 10.0,
 ) -> AsyncIterator[Replica]:
-    """Give a replica of *room*, read up to now; *opener* is found if it is not given.
+    """Yield a replica of *room*, read up to now; *opener* is looked up if it is not given.
 
     *tls_ca* is a file with the authority that signed the server's certificate. Raises `Unavailable` if the server or
     the room is not there.
@@ -82,14 +82,14 @@ async def say(
     again: bool = False,
     tls_ca: Path | None = None,
 ) -> Said:
-    """Say *body* in *room* as the member whose key *identity* is.
+    """Say *body* in *room* as the member with the key *identity*.
 
-    What is signed is kept in the file *outbox*, else in the key's own folder, before it is sent. What an earlier call
-    signed and did not see said is said first, as the same bytes; if that is *body*, or *body* is a report that this
-    member has made before, nothing more is said, unless *again*.
+    What is signed is stored in the file *outbox*, otherwise in the key's own folder, before it is sent. If an earlier
+    call signed an entry and did not see it said, that entry is said first, as the same bytes. If it is *body*, or
+    *body* is a report that this member has made before, nothing more is said, unless *again*.
 
     Raises `Refused` with code and reason, before anything is signed, if the rules would refuse it; `BadInput` if the
-    key is no member's or nothing can be kept; `Unsaid` if the log refuses it; `Unavailable` if it is out of reach.
+    key is not a member's or nothing can be stored; `Unsaid` if the log refuses it; `Unavailable` if it is out of reach.
     """
     kept = Kept(outbox or said_file(identity.public, room))
     async with kept.held(PATIENCE_S), reading(room, server, identity, tls_ca=tls_ca) as replica:
@@ -120,7 +120,7 @@ def _said(fold: Fold, entry: Entry, *, already: bool = False, first: Entry | Non
 
 
 def _reported(fold: Fold, identity: Identity, body: ReportEvent) -> Entry | None:
-    """Return the last entry in which *identity* has made this very report, and which counts."""
+    """Return the last valid entry in which *identity* has made this very report."""
     refused = {finding.position for finding in fold.room.findings if finding.refused}
     for record in reversed(fold.records):
         counts = record.id in fold.reports and record.position not in refused
@@ -130,7 +130,7 @@ def _reported(fold: Fold, identity: Identity, body: ReportEvent) -> Entry | None
 
 
 def member_name(fold: Fold, identity: Identity) -> str:
-    """Return the name that the room gives to *identity*; raise `BadInput` if it is no member."""
+    """Return the name that the room gives to *identity*; raise `BadInput` if it is not a member."""
     name = fold.names.get(identity.public)
     if name is None:
         members = ", ".join(fold.names.values())
@@ -139,7 +139,7 @@ def member_name(fold: Fold, identity: Identity) -> str:
 
 
 def tried(fold: Fold, name: str, body: Message) -> list[Finding]:
-    """Return what the rules would find if *name* said *body* now; the room itself stays as it is."""
+    """Return what the rules would find if *name* said *body* now; the room itself does not change."""
     room = copy.deepcopy(fold.room)
     position = fold.chain.position
     return room.apply(Event(position + 1, max(room.at, utc_now()), name, "0" * 64, position, body))
@@ -148,11 +148,11 @@ def tried(fold: Fold, name: str, body: Message) -> list[Finding]:
 async def sign_receipt(
     room: str, identity: Identity, server: Servers, *, outbox: Path | None = None, tls_ca: Path | None = None
 ) -> Checkpoint:
-    """Return *identity*'s signed checkpoint of *room* as far as the log holds it now.
+    """Return *identity*'s signed checkpoint of *room*, as far as the log holds it now.
 
-    Raises `RolledBack`, and signs nothing, where this log is not the one that this key has spoken on: where it lacks
-    what `say` kept in *outbox*, or what it holds of this key was signed over another. Two histories under one key are
-    held against its owner.
+    Raises `RolledBack`, and signs nothing, if this log is not the one on which this key has spoken: if it lacks what
+    `say` stored in *outbox*, or if this key's entries on it were signed over another log. Two histories under one key
+    count against its owner.
     """
     kept = Kept(outbox or said_file(identity.public, room))
     async with reading(room, server, identity, tls_ca=tls_ca) as replica:

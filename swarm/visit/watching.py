@@ -1,4 +1,4 @@
-"""Looking at rooms from outside: their status now or as it changes, and which rooms a key is in. Nothing is said."""
+"""Looking at rooms from outside: their status, now or as it changes, and the rooms of a key. Nothing is said."""
 
 import asyncio
 import contextlib
@@ -19,9 +19,9 @@ from swarm.tasks import end
 from swarm.visit.saying import Servers, reading
 
 LOOK_S = 1.0
-"""How often a watched room is looked at though nothing was said: time itself makes news."""
+"""How often a watched room is read even if nothing was said, because time itself changes its status."""
 ROOM_S = 5.0
-"""How long the server may take to be reached, and again to give a room."""
+"""How long it may take to reach the server, and again to read a room."""
 
 
 async def status(
@@ -35,7 +35,10 @@ async def status(
 async def watch(
     room: str, server: Servers, identity: Identity | None = None, *, tls_ca: Path | None = None
 ) -> AsyncIterator[dict[str, Any]]:
-    """Yield how *room* stands, now and whenever that changes, until it is over; a server out of reach is waited for."""
+    """Yield the status of *room*, now and whenever it changes, until it is over.
+
+    A server out of reach is waited for.
+    """
     async with reading(room, server, identity, tls_ca=tls_ca, timeout_s=ROOM_S) as replica:
         follow = asyncio.create_task(replica.follow())
         try:
@@ -58,7 +61,7 @@ async def watch(
 
 
 def _news(stands: dict[str, Any]) -> Any:
-    """Return what of a status is news: not how long things have waited."""
+    """Return the part of a status whose change is news: not how long things have waited."""
     waiting = [(w["member"], w["for"], w["state"], w["stale"]) for w in stands["waiting"]]
     step = stands["step"] and (stands["step"]["id"], stands["step"]["late"])
     return stands["records"], step, waiting, stands["promises"], stands["over"]
@@ -67,7 +70,7 @@ def _news(stands: dict[str, Any]) -> Any:
 async def rooms(
     identity: Identity, server: Servers, *, tls_ca: Path | None = None, timeout_s: float = ROOM_S
 ) -> list[dict[str, Any]]:
-    """Return the rooms on *server* that *identity* has spoken in or is invited to, and how each stands."""
+    """Return the rooms on *server* in which *identity* has spoken or to which it is invited, with their status."""
     from swarm.log.jetstream import JetStreamLog
 
     async with await JetStreamLog.connect(
@@ -82,7 +85,7 @@ async def rooms(
 
 
 async def _brief(log: Log, room: str, opener: str | None, identity: Identity) -> dict[str, Any]:
-    """Return what *room* is to *identity*: its name there, how the room stands, and what is owed; or why not."""
+    """Return what *room* is to *identity*: its name there, the room's status, and what it owes; or an error."""
     try:
         replica = Replica(log, room, opener or await find_opener(log, room), utc_now)
         await replica.open()

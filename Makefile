@@ -1,11 +1,11 @@
-# make demo | test | test-long | lint | bench | media | screenshots. Each makes .venv first; nothing else need be prepared.
+# make demo | test | test-long | vectors | lint | bench | media | screenshots. Each makes .venv first; nothing else need be prepared.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-test
 
-.PHONY: demo test test-long lint bench media screenshots clean
+.PHONY: demo test test-long vectors lint bench media screenshots clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,10 @@ test: $(TEST_STAMP)
 
 test-long: $(TEST_STAMP)
 	$(BIN)/python -m pytest -m long --timeout 1800
+
+# The rules' vectors on every Python from 3.11 on that is here.
+vectors: $(TEST_STAMP)
+	$(BIN)/python tests/vectors/everywhere.py build/vectors
 
 lint: $(TEST_STAMP)
 	$(BIN)/ruff check .

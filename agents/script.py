@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 
 from protocols.commitments.conditions import parse
 from protocols.core.instants import parse_duration
-from protocols.core.message import Message, Name, Text, Title, Words
+from protocols.core.message import Line, Message, Name, Text, Title, Words
 from protocols.messages.accord import Interpretation, Judgement
 from protocols.messages.claims import Cites, Claim
 from protocols.messages.commitments import OperationName
@@ -98,9 +98,9 @@ class Performance(Message):
     event: Name | None = None
     attributes: dict[Name, Text] = Field(default_factory=dict)
     do: OperationName | None = None
-    commitment: Name | None = None
+    commitment: Line | None = None
     to: Name | None = None
-    until: Name | None = None
+    until: Line | None = None
     because: Text | None = None
     when: Condition | None = None
     after: DurationText | None = None

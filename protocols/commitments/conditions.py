@@ -41,6 +41,7 @@ from protocols.commitments.tree import (
     Within,
 )
 from protocols.core.instants import Instant, parse_duration, parse_instant
+from protocols.messages.commitments import AGREED
 
 __all__ = ["AGREED", "DEEPEST", "RESERVED", "Condition", "ConditionError", "parse"]
 
@@ -52,8 +53,6 @@ MOST_PARTS = 1_000
 """Leaves and windows of a condition, each window after parentheses counted for every part of them."""
 MOST_COUNTED = 1_000_000
 """The largest N of ``at least N``."""
-AGREED = "agreed"
-"""The built-in event: the room agreed, or, without a concord, everyone joined."""
 
 
 class ConditionError(ValueError):
@@ -168,6 +167,8 @@ _WORDS = {
     "COMMA": ",",
     "$END": "the end",
 }
+_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+_SPACE = re.compile("[ \t\r\n]+")
 
 
 def _explained(error: UnexpectedInput, text: str) -> ConditionError:
@@ -179,7 +180,7 @@ def _explained(error: UnexpectedInput, text: str) -> ConditionError:
     elif isinstance(error, UnexpectedCharacters):
         position, wanted = error.pos_in_stream or 0, set(error.allowed or ())
         found = repr(text[position : position + 1])
-    valid = sorted(_WORDS.get(name, name.strip("_").lower()) for name in wanted)
+    valid = sorted(_WORDS.get(name, name.strip("_").translate(_LOWER)) for name in wanted)
     return ConditionError(f"found {found}, expected {' or '.join(valid)}", position, text)
 
 
@@ -291,6 +292,6 @@ class _Tree(Transformer[Token, Any]):
 
     def within(self, duration: Token, of: Condition) -> Within:
         try:
-            return Within(parse_duration(" ".join(duration.split())), of)
+            return Within(parse_duration(_SPACE.sub(" ", duration)), of)
         except ValueError as error:
             raise self._error(str(error), duration) from None

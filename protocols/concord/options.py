@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from protocols.commitments.tracker import Tracker
 from protocols.core.findings import Finding
+from protocols.core.names import check_apart
 from protocols.duties.duties import OptionAsked
 from protocols.messages.concord import Option, Quote, Value, option_id
 from protocols.messages.room import RoomOpen
@@ -104,7 +105,11 @@ def check_commitments(option: Option, opening: RoomOpen, tracker: Tracker | None
     if tracker is None or "commitments" not in opening.agenda:
         raise Refused("bad_commitment", "this room's agenda has no commitments, so an option can create none")
     ids = [terms.id for terms in option.commitments]
-    taken = {terms.id for terms in opening.promises}
+    taken = [terms.id for terms in opening.promises]
+    try:
+        check_apart("commitments", [*taken, *ids])
+    except ValueError as error:
+        raise Refused("bad_commitment", str(error)) from None
     for terms in option.commitments:
         if ids.count(terms.id) > 1 or terms.id in taken or tracker.knows(terms.id):
             raise Refused("bad_commitment", f"two commitments have the id {terms.id!r}")

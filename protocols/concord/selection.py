@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from protocols.core.message import is_blank
+
 VERSION = "concord-select/1"
 
 LOWEST, HIGHEST = 0, 100
@@ -136,7 +138,7 @@ def find_fault(ballot: Ballot, options: Collection[str], rejects_budget: int) ->
         return BallotFault("too_many_rejections", "", f"{len(rejects)} rejections, at most {rejects_budget} allowed")
     for option in sorted(rejects):
         reason = rejects[option]
-        if not isinstance(reason, str) or not reason.strip():
+        if not isinstance(reason, str) or is_blank(reason):
             return BallotFault("rejection_without_reason", option, "a rejection needs a reason in words")
     for option in sorted(options):
         if option not in scores and option not in rejects:

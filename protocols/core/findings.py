@@ -77,6 +77,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "wrong_opening": (WARNING, "A member joined another opening than this room's."),
     "not_a_member": (WARNING, "The speaker is not on the roster."),
     "declined": (NOTE, "A member declines the opening or the outcome, with its reason."),
+    "lookalike": (NOTE, "A nominated term looks like another one of the room; nobody is asked about it."),
     "too_many_terms": (NOTE, "A nominated term finds no place among the room's terms; nobody is asked about it."),
     "left": (NOTE, "A member leaves, with its reason."),
     "excused": (NOTE, "A member excuses itself from a step, with its reason."),

@@ -1,10 +1,12 @@
 """What every message is: a frozen model that refuses unknown fields and never coerces a value."""
 
+import re
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 from protocols.core.canonical import JSON
+from protocols.core.names import check_name
 
 NAME_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
 DECIMAL_PATTERN = r"^-?(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?$"
@@ -13,8 +15,10 @@ Text = Annotated[str, StringConstraints(max_length=20_000)]
 """Text of a member: data for people and models, never interpreted."""
 Words = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 Title = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=NAME_PATTERN)]
-"""The name of a member, term, issue, event or commitment."""
+Line = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=NAME_PATTERN)]
+"""A short text on one line that names nothing of the room: a unit, a model, the id of a report."""
+Name = Annotated[Line, AfterValidator(check_name)]
+"""The name of a member, term, issue, event, commitment or attribute: characters of the table of names only."""
 Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Key = Annotated[str, StringConstraints(pattern=r"^U[A-Z2-7]{55}$")]
 """A public key in NATS nkey text."""
@@ -22,6 +26,14 @@ Base64Url = Annotated[str, StringConstraints(min_length=1, max_length=400_000, p
 StepId = Annotated[str, StringConstraints(max_length=80, pattern=r"^[a-z]+(\.[a-z0-9]+)+$")]
 DecimalText = Annotated[str, StringConstraints(pattern=DECIMAL_PATTERN)]
 """An amount as text; compared as a decimal."""
+
+
+_BLANK = re.compile("[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*")
+
+
+def is_blank(text: str) -> bool:
+    """Tell whether *text* holds nothing but white space, by a list of our own."""
+    return _BLANK.fullmatch(text) is not None
 
 
 class Message(BaseModel):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from protocols.core.canonical import digest
-from protocols.core.message import DecimalText, Hex, Message, Name, StepId, Text, Words
+from protocols.core.message import DecimalText, Hex, Line, Message, Name, StepId, Text, Words
 from protocols.messages.claims import Cites, Claims
 
 Verdict = Literal["yes", "no", "unsure"]
@@ -19,8 +19,8 @@ class Bound(Message):
 
     min: DecimalText | None = None
     max: DecimalText | None = None
-    unit: Name | None = None
-    values: Annotated[list[Name], Field(min_length=1, max_length=100)] | None = None
+    unit: Line | None = None
+    values: Annotated[list[Line], Field(min_length=1, max_length=100)] | None = None
 
     @model_validator(mode="after")
     def _says_something(self) -> "Bound":

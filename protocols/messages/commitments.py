@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from protocols.core.instants import parse_duration, parse_instant
-from protocols.core.message import Message, Name, StepId, Text, Words
+from protocols.core.message import Line, Message, Name, StepId, Text, Words
 
 MOST_CREATED = 50
 """Commitments that one entry may create."""
 MOST_ATTRIBUTES = 50
+AGREED = "agreed"
+"""The built-in event: the room agreed, or without a concord, everyone joined."""
 LONGEST_CONDITION = 4_000
 """Characters of a condition; far more than a person could check."""
 
@@ -33,7 +35,7 @@ def _duration_text(text: str) -> str:
 InstantText = Annotated[str, StringConstraints(max_length=40), AfterValidator(_instant_text)]
 DurationText = Annotated[str, StringConstraints(max_length=80), AfterValidator(_duration_text)]
 ConditionText = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_CONDITION)]
-CommitmentId = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f\[\]]+$")]
+CommitmentId = Annotated[Name, StringConstraints(pattern=r"^[^\[\]]+$")]
 """The id of a commitment, as its terms give it. Brackets are reserved for instances: ``water[17]``."""
 CommitmentName = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 """A commitment or one of its instances, as an act names it."""
@@ -163,7 +165,7 @@ class ConfirmReport(Message):
     """The confirmer agrees that the reported event happened; this is final."""
 
     kind: Literal["event.confirm"] = "event.confirm"
-    report: Name
+    report: Line
     because: Words | None = None
 
 
@@ -171,7 +173,7 @@ class DisputeReport(Message):
     """The confirmer denies that the reported event happened."""
 
     kind: Literal["event.dispute"] = "event.dispute"
-    report: Name
+    report: Line
     because: Words | None = None
 
 
@@ -179,7 +181,7 @@ class DecideReport(Message):
     """The decider that the opening names settles a disputed report."""
 
     kind: Literal["event.decide"] = "event.decide"
-    report: Name
+    report: Line
     holds: bool
     because: Words | None = None
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from protocols.core.canonical import LARGEST_INTEGER, digest
-from protocols.core.message import Hex, Message, Name, StepId, Text, Title
+from protocols.core.message import Hex, Line, Message, Name, StepId, Text, Title
 from protocols.messages.claims import Cites, Claims
 from protocols.messages.commitments import CommitmentTerms
 
@@ -17,7 +17,7 @@ class Issue(Message):
     """What is to be decided: the possible values, and their unit."""
 
     values: Annotated[list[Value], Field(min_length=1, max_length=1000)]
-    unit: Name | None = None
+    unit: Line | None = None
 
 
 class Option(Message):

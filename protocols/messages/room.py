@@ -4,11 +4,12 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator
 
+from protocols.core import names
 from protocols.core.canonical import digest
 from protocols.core.instants import SECOND, parse_duration, parse_instant
-from protocols.core.message import Base64Url, Hex, Key, Message, Name, StepId, Text, Words
+from protocols.core.message import Base64Url, Hex, Key, Line, Message, Name, StepId, Text, Words
 from protocols.messages.budget import Budget
-from protocols.messages.commitments import CommitmentTerms, EventRule
+from protocols.messages.commitments import AGREED, CommitmentTerms, EventRule
 from protocols.messages.concord import Issue, Option
 
 FEWEST_MEMBERS, MOST_MEMBERS = 2, 64
@@ -26,6 +27,7 @@ VERSIONS = {
     "accord": "accord/1",
     "concord": "concord-select/1",
     "commitments": "commitments/1",
+    "names": names.VERSION,
 }
 """The versions of the rules that this code implements; a room under other versions is declined."""
 
@@ -69,8 +71,8 @@ class Rules(Message):
 class Rehearsal(Message):
     """A rehearsal: for promises, one second of the log counts as ``second``, starting at ``agreed_at``."""
 
-    agreed_at: Name
-    second: Name
+    agreed_at: Line
+    second: Line
 
     @model_validator(mode="after")
     def _times(self) -> "Rehearsal":
@@ -101,11 +103,11 @@ class RoomOpen(Message):
 
     @model_validator(mode="after")
     def _consistent(self) -> "RoomOpen":
-        names = [entry.name for entry in self.roster]
-        known = set(names)
-        if len(known) < len(names):
+        members = [entry.name for entry in self.roster]
+        known = set(members)
+        if len(known) < len(members):
             raise ValueError("roster: two members have the same name")
-        if len({entry.key for entry in self.roster}) < len(names):
+        if len({entry.key for entry in self.roster}) < len(members):
             raise ValueError("roster: two members have the same key")
         if len(set(self.agenda)) < len(self.agenda):
             raise ValueError("agenda: an item stands twice")
@@ -126,7 +128,23 @@ class RoomOpen(Message):
                 raise ValueError(f"authority.terms: {term!r} is no term of this room")
             if member not in known:
                 raise ValueError(f"authority.terms.{term}: {member!r} is no member")
+        for what, scope in self.scopes().items():
+            names.check_apart(what, scope)
         return self
+
+    def scopes(self) -> dict[str, list[str]]:
+        """Return the names of the opening by what they name: in each of these no two may look alike.
+
+        Attributes are one more scope; they stand in conditions, which the room reads.
+        """
+        promised = [*self.promises, *(self.status_quo.commitments if self.status_quo is not None else ())]
+        return {
+            "roster": [entry.name for entry in self.roster],
+            "terms": [TASK, *self.terms],
+            "issues": list(self.issues),
+            "events": [AGREED, *self.events],
+            "promises": [terms.id for terms in promised],
+        }
 
 
 def room_name(slug: str, author: str, body: dict[str, Any]) -> str:
@@ -139,8 +157,8 @@ def room_name(slug: str, author: str, body: dict[str, Any]) -> str:
 class Manifest(Message):
     """What a member says it is: the kind of mind, its model, and a digest of its instructions and tools."""
 
-    agent: Name
-    model: Name | None = None
+    agent: Line
+    model: Line | None = None
     digest: Hex | None = None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from protocols.core.event import Event
 from protocols.core.findings import Finding
+from protocols.core.names import Apart
 from protocols.duties.duties import Duty, JoinDuty, PromiseDuty
 from protocols.messages.commitments import CommitmentTerms, CreateCommitment
 from protocols.messages.room import MOST_TERMS, TASK, Decline, Join, Manifest
@@ -73,19 +74,36 @@ class Joining(Stage):
         missing = [m for m in self.setting.members if m not in self.manifests]
         if missing:
             return Turn(REFUSED, reason=f"missing: {', '.join(missing)}")
-        kept = self.terms()
-        beyond = [
-            Finding("too_many_terms", step.closed or 0, member, f"{term!r} is nominated beyond {MOST_TERMS} terms")
-            for member in self.setting.members
-            for term in self.nominated[member]
-            if term not in kept
-        ]
-        return Turn(ALL_JOINED, beyond)
+        kept, alike = self._terms()
+        left_out = []
+        for member in self.setting.members:
+            for term in self.nominated[member]:
+                if term in alike:
+                    text = f"{term!a} is nominated and looks like {alike[term]!a}"
+                    left_out.append(Finding("lookalike", step.closed or 0, member, text))
+                elif term not in kept:
+                    text = f"{term!r} is nominated beyond {MOST_TERMS} terms"
+                    left_out.append(Finding("too_many_terms", step.closed or 0, member, text))
+        return Turn(ALL_JOINED, left_out)
 
     def terms(self) -> list[str]:
         """Return the room's terms: the intent, those of the opening, then those nominated, in roster order."""
+        return self._terms()[0]
+
+    def _terms(self) -> tuple[list[str], dict[str, str]]:
+        """Return the room's terms, and those left out because they look like one of them, which it names."""
         nominated = [term for member in self.setting.members for term in self.nominated.get(member, ())]
-        return list(dict.fromkeys([TASK, *self.setting.opening.terms, *nominated]))[: MOST_TERMS + 1]
+        kept: list[str] = []
+        alike: dict[str, str] = {}
+        apart = Apart()
+        for term in dict.fromkeys([TASK, *self.setting.opening.terms, *nominated]):
+            other = apart.like(term)
+            if other is not None:
+                alike[term] = other
+            elif len(kept) <= MOST_TERMS:
+                apart.add(term)
+                kept.append(term)
+        return kept, alike
 
     def duty_at(self, step: Step, member: str) -> Duty:
         """Ask for the signature."""

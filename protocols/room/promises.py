@@ -5,18 +5,21 @@ report, confirm and act on them for as long as the room lives. The tracker knows
 machine says who may say what in a room, and keeps what each member has said, so that a restarted peer repeats nothing.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from protocols.commitments.acts import Act, Transition, act_of
 from protocols.commitments.chronicle import Chronicle
+from protocols.commitments.conditions import parse
 from protocols.commitments.reports import check_authority
 from protocols.commitments.tracker import Tracker
+from protocols.commitments.tree import Totalling, event_of, leaves
 from protocols.concord.options import check_commitments
 from protocols.core.canonical import digest
 from protocols.core.event import Event
 from protocols.core.findings import Finding
 from protocols.core.instants import Instant, show_instant
+from protocols.core.names import Apart, check_apart, check_name
 from protocols.duties.duties import OperationDone, PerformDuty, ReportAsked
 from protocols.messages.bodies import kind_of
 from protocols.messages.commitments import CommitmentTerms, CreateCommitment, ReportEvent
@@ -37,6 +40,8 @@ class Promises:
     setting: Setting
     calendar: Calendar
     tracker: Tracker
+    apart: Apart = field(default_factory=Apart)
+    """The ids of the promises, no two of which look alike."""
     reported: dict[str, list[ReportAsked]] = field(default_factory=dict)
     operated: dict[str, list[OperationDone]] = field(default_factory=dict)
     exchanges: dict[str, Exchange] = field(default_factory=dict)
@@ -51,7 +56,12 @@ class Promises:
         Raises `Refused` if the opening promises something impossible.
         """
         tracker = _tracker(setting.opening, Chronicle if keeps_moves else Tracker)
-        return None if tracker is None else cls(setting, calendar, tracker)
+        if tracker is None:
+            return None
+        promises = cls(setting, calendar, tracker)
+        for terms in setting.opening.promises:
+            promises.apart.add(terms.id)
+        return promises
 
     @property
     def chronicle(self) -> Chronicle | None:
@@ -72,6 +82,7 @@ class Promises:
         """Create the commitments of an agreed option: every debtor has signed it."""
         for terms in promised:
             self.tracker.declare(terms, assumed=False)
+            self.apart.add(terms.id)
         for terms in promised:
             act = Act(self.calendar.promised(at), position, terms.debtor, "create", commitment=terms.id)
             self.tracker.apply(act)
@@ -161,14 +172,19 @@ class Promises:
                 raise Refused("bad_commitment", f"two commitments have the id {terms.id!r}")
             if terms.id in optional:
                 raise Refused("bad_commitment", f"{terms.id}: an option would create a commitment with this id")
+            other = self.apart.like(terms.id)
+            if other is not None:
+                raise Refused("bad_commitment", f"{terms.id}: it looks like {other!r}")
         new = [terms for terms in body.commitments if not self.tracker.knows(terms.id)]
         try:
+            check_apart("commitments", ids)
             for terms in new:
                 self.tracker.check(terms, frozenset(ids))
         except ValueError as error:
             raise Refused("bad_commitment", str(error)) from None
         for terms in new:
             self.tracker.declare(terms, assumed=False)
+            self.apart.add(terms.id)
 
     def _moved(self, transitions: Sequence[Transition], position: int) -> list[Finding]:
         """Return a finding for each promise that broke or hangs: since when, and when that was found."""
@@ -250,4 +266,22 @@ def _tracker(opening: RoomOpen, kind: type[Tracker]) -> Tracker | None:
             check_commitments(opening.status_quo, opening, tracker)
         except Refused as refused:
             raise Refused("bad_opening", f"status_quo: {refused.why}") from None
+    promised = [*opening.promises, *(opening.status_quo.commitments if opening.status_quo is not None else ())]
+    try:
+        check_apart("attributes", map(check_name, _attributes(promised)))
+    except ValueError as error:
+        raise Refused("bad_opening", str(error)) from None
     return tracker
+
+
+def _attributes(promised: Iterable[CommitmentTerms]) -> Iterator[str]:
+    """Yield the attributes of reports that *promised* are about."""
+    for terms in promised:
+        if terms.each is not None:
+            yield terms.each
+        for text in (terms.antecedent, terms.consequent):
+            for leaf in () if text is None else leaves(parse(text)):
+                event = event_of(leaf)
+                yield from () if event is None else (each.attribute for each in event.filters)
+                if isinstance(leaf, Totalling):
+                    yield leaf.attribute

@@ -3,7 +3,11 @@
 import re
 from collections.abc import Iterable
 
+from protocols.core.names import fold
 from protocols.messages.commitments import CommitmentTerms
+
+_LETTER = "[0-9A-Z_a-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u1fff]"
+"""What goes on with a word: digits, and the letters and marks of alphabets. Ideographs are no part of one."""
 
 
 def words_of(terms: CommitmentTerms) -> str:
@@ -13,4 +17,9 @@ def words_of(terms: CommitmentTerms) -> str:
 
 def used_terms(terms: Iterable[str], words: str) -> list[str]:
     """Return those of *terms* that occur in *words* as whole words, each once, ignoring case."""
-    return [t for t in dict.fromkeys(terms) if re.search(rf"(?<!\w){re.escape(t)}(?!\w)", words, re.IGNORECASE)]
+    folded = fold(words)
+    return [term for term in dict.fromkeys(terms) if _stands_in(fold(term), folded)]
+
+
+def _stands_in(term: str, words: str) -> bool:
+    return re.search(f"(?<!{_LETTER}){re.escape(term)}(?!{_LETTER})", words) is not None

@@ -14,6 +14,7 @@ from protocols.concord.machine import Concord
 from protocols.concord.selection import HIGHEST, LOWEST, Selection, SelectionRules, select
 from protocols.concord.steps import RATIFY, ballot
 from protocols.core.findings import Finding
+from protocols.core.message import is_blank
 from protocols.messages.concord import option_id
 from protocols.room.room import Room
 from protocols.stage.table import reveal_of
@@ -216,7 +217,7 @@ def _drift(room: Room, concord: Concord, member: str) -> Drift | None:
 
 
 def _reasons(said: Sequence[str | None]) -> int:
-    return sum(bool(text and text.strip()) for text in said)
+    return sum(text is not None and not is_blank(text) for text in said)
 
 
 def _adoptions(room: Room, member: str) -> tuple[Adoption, ...]:

@@ -17,7 +17,6 @@ from protocols.stage.stage import Refused
 from swarm.errors import BadEntry
 from swarm.ledger.chain import Chain, Link, Record
 from swarm.log.port import Stored
-from swarm.names import check_names
 from swarm.signed.entry import brief, is_signed, parse_entry
 from swarm.signed.identity import is_public_key
 
@@ -137,8 +136,4 @@ def read_opening(stored: Stored, room: str) -> RoomOpen:
             "clock_disputed",
             f"stored {format_instant(stored.stored)}, but its author's clock said {format_instant(entry.sent)}",
         )
-    try:
-        check_names([member.name for member in body.roster])
-    except ValueError as error:
-        raise BadEntry("bad_opening", f"roster: {error}") from None
     return body

@@ -22,7 +22,7 @@ from agents.wire import (
     SettleAnswer,
 )
 from protocols.core.canonical import canonical
-from protocols.core.message import Message, Name, StepId, Text, Words
+from protocols.core.message import Line, Message, Name, StepId, Text, Words
 from protocols.messages.claims import Cites
 from protocols.messages.commitments import (
     COMMITMENT_BODIES,
@@ -91,7 +91,7 @@ class DutiesArguments(Arguments):
 class JoinArguments(InRoom, Costing):
     """Who joins, and the terms that it adds."""
 
-    model: Name | None = Field(default=None, description="The name of the model that will answer, for the others.")
+    model: Line | None = Field(default=None, description="The name of the model that will answer, for the others.")
     nominates: Annotated[list[Name], Field(max_length=MOST_NOMINATIONS)] = Field(default_factory=list)
 
 
@@ -166,7 +166,7 @@ class ReportArguments(InRoom, Costing):
 class OnReport(InRoom, Costing):
     """The report's id, and a reason."""
 
-    report: Name
+    report: Line
     because: Words | None = None
 
 

@@ -16,15 +16,15 @@ from agents.script import Offered, as_value
 from protocols.concord.options import complete
 from protocols.core.event import Event
 from protocols.core.message import Message, Name, Words
+from protocols.core.names import check_apart
 from protocols.messages.bodies import first_problem
-from protocols.messages.commitments import CommitmentTerms, EventRule
+from protocols.messages.commitments import AGREED, CommitmentTerms, EventRule
 from protocols.messages.concord import Issue, Option
-from protocols.messages.room import Agenda, Authority, Rehearsal, RoomOpen, RosterEntry, Rules
+from protocols.messages.room import TASK, Agenda, Authority, Rehearsal, RoomOpen, RosterEntry, Rules
 from protocols.room.room import Room
 from protocols.stage.stage import Refused
 from swarm.errors import BadInput
 from swarm.files.document import Document, Source, load, validate
-from swarm.names import check_names
 from swarm.scenario.members import CustomMember, ExecMember, Member, ScriptedMember, UtilityMember
 from swarm.seat.mandate import Breach, Mandate, offer_breach, promise_breach, reserve_breach
 
@@ -165,10 +165,21 @@ def _settled(member: Any, source: str) -> Any:
 
 
 def _check_members(scenario: Scenario, document: Document) -> None:
-    try:
-        check_names(scenario.names)
-    except ValueError as error:
-        raise document.error(("members",), str(error)) from None
+    twice = [name for name in scenario.names if scenario.names.count(name) > 1]
+    if twice:
+        raise document.error(("members",), f"two members have the name {twice[0]!r}")
+    scopes = {
+        "members": scenario.names,
+        "terms": [TASK, *scenario.terms],
+        "issues": scenario.issues,
+        "events": [AGREED, *scenario.events],
+        "promises": [terms.id for terms in scenario.promises],
+    }
+    for what, names in scopes.items():
+        try:
+            check_apart(what, names)
+        except ValueError as error:
+            raise document.error((what,), str(error).removeprefix(f"{what}: ")) from None
     for place, member in enumerate(scenario.members):
         if isinstance(member, ScriptedMember):
             for field in ("judges", "settles"):

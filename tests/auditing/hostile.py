@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from protocols.core.names import check_name
+
 TEXTS = [
     '"]; evil [label="x", URL="javascript:alert(1)"',
     "</script><script>alert(1)</script>",
@@ -19,8 +21,15 @@ TEXTS = [
 
 
 def party(text: str) -> str:
-    """Return *text* as the name of a party may hold it: without control characters."""
-    return "".join(c for c in text if not (ord(c) < 0x20 or 0x7F <= ord(c) < 0xA0))
+    """Return *text* as the name of a party may hold it: of the characters of names only."""
+    return " ".join("".join(filter(_is_held, text)).split())
+
+
+def _is_held(character: str) -> bool:
+    try:
+        return bool(check_name(f"x{character}x"))
+    except ValueError:
+        return False
 
 
 def named(text: str) -> str:

@@ -45,7 +45,8 @@ FORMS: dict[str, tuple[Any, str]] = {
     "Text": (protocols.core.message.Text, "at most 20,000 characters"),
     "Words": (protocols.core.message.Words, "1 to 20,000 characters"),
     "Title": (protocols.core.message.Title, "1 to 200 characters"),
-    "Name": (protocols.core.message.Name, "1 to 80 characters, none of U+0000–001F and U+007F–009F"),
+    "Name": (protocols.core.message.Name, "1 to 80 characters, as in [names.md](names.md)"),
+    "Line": (protocols.core.message.Line, "1 to 80 characters, none of U+0000–001F and U+007F–009F"),
     "Hex": (protocols.core.message.Hex, "64 characters `0-9a-f`"),
     "Key": (protocols.core.message.Key, "`U` and 55 characters `A-Z2-7`"),
     "Base64Url": (protocols.core.message.Base64Url, "1 to 400,000 characters `A-Za-z0-9_-`"),
@@ -64,7 +65,7 @@ FORMS: dict[str, tuple[Any, str]] = {
     "Condition": (protocols.messages.commitments.ConditionText, "1 to 4,000 characters, as in docs/tracker.md"),
     "CommitmentId": (
         protocols.messages.commitments.CommitmentId,
-        "1 to 80 characters, none of U+0000–001F, U+007F–009F, `[` and `]`",
+        "a Name without `[` and `]`",
     ),
     "CommitmentName": (
         protocols.messages.commitments.CommitmentName,

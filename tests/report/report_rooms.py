@@ -44,7 +44,7 @@ HOSTILE = [
     '=HYPERLINK("http://x","y"), +1 -2 @3 \uff1d4',
     "javascript:document.title='owned'",
 ]
-"""Texts that want to be more than text, of characters that a name may hold."""
+"""Texts that want to be more than text; most are of characters that a name may hold."""
 WORD = "w" * 19_000
 
 
@@ -294,7 +294,7 @@ def hostile(folder: Path) -> tuple[Path, Path]:
 
     def meaning(name: str, term: str) -> dict[str, Any]:
         said = long if name == names[0] and term != "task" else terms.get(term, {"meaning": e})
-        bounds = {g[:60]: {"min": str(names.index(name) + 1), "unit": d[:60]}, "list": {"values": [a[:80], f[:80]]}}
+        bounds = {g[:30]: {"min": str(names.index(name) + 1), "unit": d[:60]}, "list": {"values": [a[:80], f[:80]]}}
         return {**said, "bounds": bounds}
 
     promise = {

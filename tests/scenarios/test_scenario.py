@@ -67,6 +67,8 @@ MISTAKES = [
     ("terms: [aggressive]", "terms: [aggressive, task]", 4, "task"),
     ("  - name: sales", "  - name: finance", None, "finance"),
     ("  - name: sales", "  - name: f\u0456nance", None, "look alike"),
+    ("terms: [aggressive]", "terms: [aggressive, Aggressive]", 4, "look alike"),
+    ("terms: [aggressive]", "terms: [\u200baggressive]", 4, "U+200B"),
     ("years: 2}", "years: 4}", None, "4 is not one of 1, 2, 3"),
     ("years: 2}", "year: 2}", None, "no value for years"),
     ("Two years: 80", "Two years: true", None, "whole number"),

@@ -14,6 +14,7 @@ from typing import Any
 from protocols.concord.selection import Ballot, select
 from protocols.core.canonical import canonical, digest
 from protocols.core.instants import parse_instant
+from protocols.core.names import check_name, looks_of
 from protocols.messages.accord import Interpretation, interpretation_id
 from protocols.messages.claims import Claim, claim_id
 from protocols.messages.concord import Option, option_id, reserve_digest
@@ -258,6 +259,44 @@ def _beacons() -> Iterator[dict[str, Any]]:
         }
 
 
+NAMES = {
+    "plain": "buyer 1",
+    "of many scripts": "Zoë, 李雷, Иван, עדי, नेहा",
+    "a lookalike of alice": "\u0430lice",
+    "one as capitals only": "\u041cary",
+    "digits for letters": "B0B 1",
+    "m for rn": "mary",
+    "sharp s": "Straße",
+    "a dot on a dot": "\u0130",
+    "an exponent": "m² x",
+    "three marks on a letter": "n\u0323\u0324\u0301",
+    "marks in their order": "x\u0323\u0301",
+    "marks out of order": "x\u0301\u0323",
+    "two characters for one": "e\u0301",
+    "a mark that joins across another": "a\u0323\u0302",
+    "a syllable": "\ud55c",
+    "its parts": "\u1112\u1161\u11ab",
+    "a space behind": "a ",
+    "two spaces": "a  b",
+    "nothing seen": "a\u200b",
+    "a ligature": "\ufb01",
+    "newer than the table": "\U0001fae9",
+    "a control": "a\x7f",
+    "marks that are ours": "✓ a → b",
+}
+
+
+def _names() -> Iterator[dict[str, Any]]:
+    for name, text in NAMES.items():
+        try:
+            fits = check_name(text) == text
+        except ValueError:
+            fits = False
+        as_written, in_lower_case = looks_of(text)
+        expected = {"name": "yes" if fits else "no", "as_written": as_written, "in_lower_case": in_lower_case}
+        yield {"name": name, "input": {"text": text}, "expected": expected}
+
+
 def _heads() -> Iterator[dict[str, Any]]:
     table = Table(salt="wire").finish()
     table.store(table.key("bob"), b"\xffnoise")
@@ -323,6 +362,7 @@ MAKERS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     "reserves": _reserves,
     "claims": _claims,
     "beacons": _beacons,
+    "names": _names,
     "heads": _heads,
     "seals": _seals,
     "checkpoints": _checkpoints,

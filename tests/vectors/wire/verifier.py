@@ -323,6 +323,85 @@ def read_invitations(payload, author):
     return found
 
 
+# -- names ----------------------------------------------------------------------------------------------------------
+
+NAMES = Path(__file__).resolve().parents[3] / "protocols" / "core" / "names.txt"
+"""The table is a part of the protocol; docs/protocol/names.md says how it is read."""
+
+
+class Names:
+    """The table of names, and what follows from it."""
+
+    def __init__(self, text):
+        _, *sections = re.split(r"^\[([a-z]+)\]$", text, flags=re.MULTILINE)
+        self.words = {title: body.split() for title, body in zip(sections[::2], sections[1::2], strict=True)}
+        self.allowed = {c for word in self.words["allowed"] for c in self.span(word)}
+        self.classes = {c: int(number) for number, c in self.given("classes")}
+        self.decomposed = dict((c, self.text(made)) for made, c in self.given("decomposed"))
+        self.composed = {made: c for c, made in self.decomposed.items()}
+        self.alike = {c: self.text(other) for other, c in self.given("alike")}
+        self.folded = {c: self.text(other) for other, c in self.given("folded")}
+
+    @staticmethod
+    def span(word):
+        first, _, last = word.partition("-")
+        return [chr(point) for point in range(int(first, 16), int(last or first, 16) + 1)]
+
+    @staticmethod
+    def text(word):
+        return "".join(chr(int(point, 16)) for point in word.split("+"))
+
+    def given(self, title):
+        for word in self.words[title]:
+            left, right = word.split("=")
+            for each in right.split(","):
+                for character in self.span(each):
+                    yield left, character
+
+    def rank(self, character):
+        return self.classes.get(character, 0)
+
+    def ordered(self, text):
+        characters = list(text)
+        for end in range(len(characters)):
+            place = end
+            while place and 0 < self.rank(characters[place]) < self.rank(characters[place - 1]):
+                characters[place - 1 : place + 1] = characters[place], characters[place - 1]
+                place -= 1
+        return "".join(characters)
+
+    def apart(self, text):
+        while any(character in self.decomposed for character in text):
+            text = "".join(self.decomposed.get(character, character) for character in text)
+        return self.ordered(text)
+
+    def together(self, text):
+        made = ""
+        for character in text:
+            starters = [place for place, each in enumerate(made) if self.rank(each) == 0]
+            if starters:
+                last = starters[-1]
+                between = [self.rank(each) for each in made[last + 1 :]]
+                joined = self.composed.get(made[last] + character)
+                if joined and not any(rank == 0 or rank >= self.rank(character) for rank in between):
+                    made = made[:last] + joined + made[last + 1 :]
+                    continue
+            made += character
+        return made
+
+    def is_name(self, text):
+        spaced = text.startswith(" ") or text.endswith(" ") or "  " in text
+        return not spaced and set(text) <= self.allowed and self.together(self.apart(text)) == text
+
+    def fold(self, text):
+        return self.ordered("".join(self.folded.get(character, character) for character in self.apart(text)))
+
+    def looks(self, text):
+        seen = self.ordered("".join(self.alike.get(character, character) for character in self.apart(text)))
+        seen = re.sub(" +", " ", seen).strip(" ")
+        return re.sub("(?<=[ijl\u0307])\u0307", "", seen)
+
+
 # -- a whole ledger -------------------------------------------------------------------------------------------------
 
 
@@ -492,6 +571,12 @@ def beacon_case(case):
     return {"beacon": beacon, "order": order}
 
 
+def name_case(case):
+    table, text = Names(NAMES.read_text("ascii")), case["text"]
+    lower = "".join(table.folded.get(character, character) for character in table.looks(table.fold(text)))
+    return {"name": "yes" if table.is_name(text) else "no", "as_written": table.looks(text), "in_lower_case": lower}
+
+
 def head_case(case):
     identifier = sha256(bytes.fromhex(case["payload"])).hexdigest()
     return {"after": next_head(case["before"], case["position"], case["stored"], case["author"], identifier)}
@@ -541,6 +626,7 @@ CASES = {
     "reserves": reserve_case,
     "claims": claim_case,
     "beacons": beacon_case,
+    "names": name_case,
     "heads": head_case,
     "seals": seal_case,
     "checkpoints": checkpoint_case,

@@ -17,7 +17,7 @@ MOST_CREATED = 50
 """Commitments that one entry may create."""
 MOST_ATTRIBUTES = 50
 AGREED = "agreed"
-"""The built-in event: the room agreed, or without a concord, everyone joined."""
+"""The built-in event: the room agreed, or, without a concord, everyone joined."""
 LONGEST_CONDITION = 4_000
 """Characters of a condition; far more than a person could check."""
 

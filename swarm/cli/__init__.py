@@ -1,4 +1,4 @@
-"""The command line: one file a verb, results on stdout, progress and complaints on stderr."""
+"""The command line: one file for each verb; results go to stdout, progress and complaints to stderr."""
 
 import sys
 from typing import NoReturn
@@ -7,7 +7,7 @@ __all__ = ["main"]
 
 
 def main() -> NoReturn:
-    """Run the command line; Ctrl-C while it is still being loaded is told like any other."""
+    """Run the command line; Ctrl-C while it is still loading is reported like any other."""
     try:
         from swarm.cli.app import main as run
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The application: collects the verbs, and turns what goes wrong into one message and an exit code."""
+"""The application: collects the verbs, and turns errors into one message and an exit code."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from swarm.errors import BadInput, SwarmError
 from swarm.text import visible
 
 EXIT_BAD_INPUT, EXIT_ABANDONED = 2, 3
-# Typer brings a click of its own or uses the installed one, as its version has it; this finds the one it raises.
+# Some versions of Typer bring a click of their own, others use the installed one; this finds the class that it raises.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__bases__[0]
 
 app = application()
@@ -23,7 +23,7 @@ app = application()
 def main() -> NoReturn:
     """Run the command line. Bad input never shows a traceback; a bug of ours does.
 
-    With ``--json`` stdout holds one object whatever happens: of what went wrong, ``error`` and the ``exit`` code.
+    With ``--json``, stdout contains one object in any case: after an error, ``error`` and the ``exit`` code.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -48,7 +48,7 @@ def main() -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    """Exit with *code*, even if whoever reads our output has gone: Python would complain, and change the code."""
+    """Exit with *code*, even if the reader of our output has gone: Python would complain, and change the code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

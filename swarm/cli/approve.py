@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from swarm.seat.approval import ApprovalRequest
 
 SHORTEST = 4
-"""Characters of an id that are enough to name it, if no other begins with them."""
+"""How many characters of an id are enough to name it, if no other id begins with them."""
 
 
 def approve_command(

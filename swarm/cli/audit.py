@@ -88,7 +88,7 @@ def audit_command(
 def _check(
     ledger: Path, pins: dict[str, str] | None, receipts: list[Path], as_of: str | None
 ) -> AuditResult | BadInput:
-    """Audit one of several ledgers; one that cannot be read does not keep the others from being checked."""
+    """Audit one of several ledgers; an unreadable one does not keep the others from being checked."""
     try:
         return audit(ledger, roster=pins, receipts=receipts, as_of=as_of)
     except BadInput as problem:
@@ -96,7 +96,7 @@ def _check(
 
 
 def _timelines(checked: Sequence[AuditResult | BadInput], as_of: str | None) -> list[Timeline]:
-    """Return the promises of each ledger that could be read, as far as it holds, beside its verdict."""
+    """Return the promises of each ledger that could be read, as far as it holds, with its verdict."""
     return [
         read_timeline(result.path, as_of, records=result.entries, verdict=result.verdict)
         for result in checked
@@ -110,7 +110,10 @@ def _plain(ledger: Path, result: AuditResult | BadInput, *, many: bool) -> dict[
 
 
 def _by_ledger(ledgers: list[Path], receipts: list[Path]) -> dict[Path, list[Path]]:
-    """Return the receipts to hold against each ledger: of several, those of its room; a receipt of none is an error."""
+    """Return the receipts to compare with each ledger: with several, those of its room.
+
+    A receipt for none is an error.
+    """
     if len(ledgers) == 1:
         return {ledgers[0]: receipts}
     rooms = {ledger: ledger_room(ledger) for ledger in ledgers} if receipts else {}
@@ -128,7 +131,7 @@ def _by_ledger(ledgers: list[Path], receipts: list[Path]) -> dict[Path, list[Pat
 def _prove(
     path: Path, checked: Sequence[AuditResult | BadInput], receipts: Sequence[Path], out: Console | None
 ) -> list[dict[str, Any]]:
-    """Write the proofs that the ledgers and receipts hold to *path* and beside it; return them as JSON."""
+    """Write the proofs that the ledgers and receipts contain to *path* and beside it; return them as JSON."""
     ledgers = list(dict.fromkeys(Path(result.path) for result in checked if isinstance(result, AuditResult)))
     proofs = [found.proof for found in find_proofs(ledgers, map(read_checkpoint, receipts))]
     paths = write_proofs(path, proofs)

@@ -1,4 +1,4 @@
-"""`swarm broker`: the embedded server in the foreground, and what somebody else's server needs to be the same."""
+"""`swarm broker`: the embedded server in the foreground, and what makes somebody else's server equal to it."""
 
 import asyncio
 import contextlib

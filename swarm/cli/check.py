@@ -1,4 +1,4 @@
-"""`swarm check` and `swarm schema`: whether our files are right, and what may stand in them."""
+"""`swarm check` and `swarm schema`: whether our files are right, and what they may contain."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +69,7 @@ def _check(file: Path) -> tuple[str, int]:
 
 
 def _tell(file: Path, proof: Proof) -> None:
-    """Say what a proof that was verified proves, and what it does not."""
+    """Say what a verified proof proves, and what it does not."""
     print(f"{file}: a valid proof that")
     for fact in proof.proves():
         print(f"  {visible(fact)}")

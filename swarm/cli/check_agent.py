@@ -1,4 +1,4 @@
-"""`swarm check-agent`: what a mind does with every duty, and with what it should not fall for."""
+"""`swarm check-agent`: what a mind does with every duty, and with temptations that it should resist."""
 
 import contextlib
 import sys
@@ -43,7 +43,7 @@ def check_agent_command(
 
     asked = read_agent_file(agent).member.model_copy(update={"mandate": None})
     person = people_for([asked], None)
-    # What a mind prints is no result.
+    # A mind's output is not a result.
     with contextlib.redirect_stdout(sys.stderr):
         report = check_agent(
             agent, only=only or (), scenario=scenario, member=member, seconds=seconds, person=person, tell=tell

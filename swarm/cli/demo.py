@@ -1,4 +1,4 @@
-"""`swarm demo`: the renewal, from wherever one stands; its ledger, roster and report stay."""
+"""`swarm demo`: the renewal, from any folder; its ledger, roster and report stay."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ def demo_command(
 
 
 def told(out: Console, ledger: Path, report: Path, again: bool) -> None:
-    """Say where the report is, how to ask for reasons, and whether an earlier demo was written over."""
+    """Say where the report is, how to ask for reasons, and whether an earlier demo was overwritten."""
     out.print(f"             Ask it why:         swarm explain {ledger}")
     out.print(f"REPORT       {report}, to open in a browser.", style="bold")
     if again:
@@ -67,9 +67,9 @@ def told(out: Console, ledger: Path, report: Path, again: bool) -> None:
 
 
 def prepare(directory: Path) -> bool:
-    """Make the folder, and return whether an earlier demo left its files there, which this one will write over.
+    """Make the folder, and return whether it contains files of an earlier demo, which this one will overwrite.
 
-    Raises `BadInput` where the folder cannot be made, or holds a file of one of these names that is no demo's.
+    Raises `BadInput` if the folder cannot be made, or contains a file with one of these names that is not a demo's.
     """
     from swarm.demo import SLUG
     from swarm.errors import BadInput
@@ -90,7 +90,7 @@ def prepare(directory: Path) -> bool:
 
 
 class PacedConsole(Console):
-    """Prints at its own pace what a run prints at the run's: in a thread, so that nobody in the room waits for it.
+    """Prints the output of a run at its own pace: in a thread, so that nobody in the room waits for it.
 
     Without a pace it prints at once.
     """
@@ -114,16 +114,16 @@ class PacedConsole(Console):
             self._waiting.put(lambda: self._to.print(*objects, **how))
 
     def beat(self) -> None:
-        """Let the pace pass before what comes next."""
+        """Let one beat pass before the next output."""
         if self._thread is not None:
             self._waiting.put(lambda: self._hurried.wait(self._pace_s))
 
     def hurry(self) -> None:
-        """Pause no more."""
+        """Print the rest without pauses."""
         self._hurried.set()
 
     def close(self) -> None:
-        """Return once all is printed."""
+        """Return once everything is printed."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join()
@@ -136,7 +136,10 @@ class PacedConsole(Console):
 
 @contextmanager
 def paced(out: Console, pace_s: float) -> Iterator[PacedConsole]:
-    """Yield a console that prints on *out* at this pace, and wait until all is printed; in haste if it goes wrong."""
+    """Yield a console that prints on *out* at this pace, and wait until everything is printed.
+
+    After an error, at once.
+    """
     slow = PacedConsole(out, pace_s)
     try:
         yield slow

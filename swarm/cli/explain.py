@@ -1,4 +1,4 @@
-"""`swarm explain`: why a room came to what it came to, and what a finding, a state, or a thing in a file means."""
+"""`swarm explain`: why a room came to its result, and what a finding, a state, or a thing in a file means."""
 
 from pathlib import Path
 from typing import Annotated
@@ -49,9 +49,10 @@ def explain_command(
 
 
 def told_apart(first: str, second: str | None) -> tuple[str | None, Path | None]:
-    """Return which of the two is the name and which the file, by what exists.
+    """Return which of the two is the name and which the file, according to what exists.
 
-    Of one alone, a word of ours is the word. Where both are files, the ledger is the file; of two, the last.
+    A single argument that is a word of ours is the name. If both are files, the ledger is the file; of two ledgers, the
+    last.
     """
     from swarm.history.timeline import is_ledger
     from swarm.reasons.explain import is_word

@@ -1,4 +1,4 @@
-"""The log of a verb that stands: on stderr, in words or as JSON lines."""
+"""The log of a standing verb: on stderr, in words or as JSON lines."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ LogOption = Annotated[LogForm, typer.Option("--log", help="Write the log on stde
 
 
 class _Lines(logging.Formatter):
-    """One JSON object a line: ``time``, ``level``, ``text``, with ``room`` where it is about one, and ``trace``."""
+    """One JSON object per line: ``time``, ``level``, ``text``, with ``room`` if it is about one, and ``trace``."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return *record* as its line."""
@@ -41,7 +41,7 @@ class _Lines(logging.Formatter):
 
 
 def log_to_stderr(form: LogForm) -> None:
-    """Write what this project's modules log from now on to stderr."""
+    """Write everything that this project's modules log from now on to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Lines() if form is LogForm.JSON else logging.Formatter("%(asctime)s %(message)s"))
     logger = logging.getLogger("swarm")

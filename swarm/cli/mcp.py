@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from swarm.seat.approval import Approver
 
 CONNECT_S = 30.0
-"""How long the server may take to be reached at the start; from then on it is waited for."""
+"""How long it may take to reach the server at the start; afterwards it is waited for."""
 _OURS = {"name", "role", "key", "mandate"}
 
 
@@ -92,7 +92,7 @@ def _agent_file(path: Path | None) -> "AgentFile":
 
 
 def _approver(file: "AgentFile", folder: Path | None) -> "Approver | None":
-    """Return whom the mandate wants to be asked: stdin is the client's, so a person answers by `swarm approve`."""
+    """Return the approver that the mandate needs: stdin is the client's, so a person answers with `swarm approve`."""
     from swarm.people.approving import FolderApprover
 
     if file.member.mandate is None or not file.member.mandate.approve:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 CONNECT_S = 30.0
-"""How long the server may take to be reached at the start; from then on it is waited for."""
+"""How long it may take to reach the server at the start; afterwards it is waited for."""
 
 
 def peer_command(
@@ -69,7 +69,7 @@ def peer_command(
     person = people_for([file.member], None if directory is None else directory / identity.public)
     log_to_stderr(log)
     results = sys.stdout
-    # What a mind prints is no result.
+    # A mind's output is not a result.
     with Rooms.at(directory, identity) as rooms, contextlib.redirect_stdout(sys.stderr):
         asyncio.run(_stand(file, identity, server, tls, rooms, accept or [], once, discovery, person, results))
     return 0
@@ -130,6 +130,6 @@ async def _stand(
         )
         kind = file.member.agent
         found = Discovery(server, key=identity.public, kind="custom" if ":" in kind else kind)
-        # It speaks over a connection of its own, which knows nothing of whom to trust.
+        # It uses a connection of its own, which does not know whom to trust.
         async with found if discovery and tls is None else contextlib.nullcontext():
             await peer.run()

@@ -1,4 +1,4 @@
-"""What `swarm track` and `swarm audit` share about promises: what changed, what is due, and the files to take away."""
+"""What `swarm track` and `swarm audit` share about promises: what changed, what is due, and files to export."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from swarm.text import table, visible
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for besides the states: ``diff`` two instants, ``due`` a table, ``csv`` and ``graph`` files."""
+    """What was requested besides the states: ``diff`` two instants, ``due`` a table, ``csv`` and ``graph`` files."""
 
     diff: tuple[str, str] | None = None
     due: bool = False
@@ -33,7 +33,7 @@ class Wanted:
 
     @property
     def span(self) -> tuple[Instant, Instant] | None:
-        """The instants of ``diff``; raises `BadInput` for what is none."""
+        """The instants of ``diff``; raises `BadInput` if they are not instants."""
         return None if self.diff is None else read_span(*self.diff)
 
     def as_of(self, given: str | None) -> str | None:
@@ -46,7 +46,7 @@ class Wanted:
         return self.diff[1]
 
     def check(self, inputs: Sequence[Path]) -> None:
-        """Raise `BadInput`, before anything is read, for a file to write that cannot be, or is one of *inputs*."""
+        """Raise `BadInput`, before anything is read, if an output file cannot be written, or is one of *inputs*."""
         if self.graph is not None:
             format_of(str(self.graph))
         for path in (self.csv, self.graph):
@@ -113,7 +113,7 @@ def _print_changes(out: Console, timeline: Timeline, moves: Sequence[Passage], *
 
 
 def _standing(timeline: Timeline) -> str:
-    """Return the verdict on a ledger, and of a failed one until when it holds."""
+    """Return the verdict on a ledger, and for a failed one, until when it holds."""
     until = f", holds until {show(timeline.as_of)}" if timeline.verdict == FAILED else ""
     return f" ({timeline.verdict}{until})" if timeline.verdict else ""
 
@@ -134,7 +134,7 @@ def change_lines(timeline: Timeline, move: Passage) -> list[str]:
 
 
 def item_lines(timeline: Timeline, numbers: Sequence[int]) -> list[str]:
-    """Return the items with these numbers, a line each."""
+    """Return the items with these numbers as lines."""
     return [
         f"{item.number}  {show(item.at)}  {visible(item.by)} {visible(item.said)}" for item in timeline.because(numbers)
     ]

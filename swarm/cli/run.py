@@ -46,7 +46,7 @@ def run_command(
 
 
 class Shown:
-    """Shows a run for as long as somebody reads: a closed pipe ends neither the run nor what is written of it."""
+    """Shows a run for as long as somebody reads: a closed pipe ends neither the run nor the files that it writes."""
 
     def __init__(self) -> None:
         self._gone = False
@@ -57,5 +57,5 @@ class Shown:
             return
         try:
             print_it()
-        except (BrokenPipeError, SystemExit):  # rich makes the one into the other
+        except (BrokenPipeError, SystemExit):  # rich turns the one into the other
             self._gone = True

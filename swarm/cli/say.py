@@ -1,4 +1,4 @@
-"""`swarm say` and `swarm receipt`: one thing said in a room as a member, and a signed checkpoint of it."""
+"""`swarm say` and `swarm receipt`: say one thing in a room as a member, and sign a checkpoint of it."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ def _one(arguments: Sequence[str], what: str) -> str:
 
 
 def _on(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
-    """Return how to make a body that names a commitment (or a report), and takes a reason where its kind has one."""
+    """Return a function that makes a body about a commitment (or a report), with a reason if its kind has one."""
     field = "report" if "report" in kind.model_fields else "commitment"
 
     def make(arguments: Sequence[str], because: str | None) -> Message:
@@ -121,7 +121,7 @@ def _tick(arguments: Sequence[str], because: str | None) -> Message:
 
 
 def _act(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
-    """Return how to make a body of *kind* from words: by what it has to say beside what it is about."""
+    """Return a function that makes a body of *kind* from words, according to what it needs besides its subject."""
     if kind is CreateCommitment:
         return _create
     if kind is ReportEvent:
@@ -140,7 +140,7 @@ SAYINGS: dict[str, Callable[[Sequence[str], str | None], Message]] = {
 
 
 def body_of(what: str, arguments: Sequence[str], because: str | None) -> Message:
-    """Return what *what* with its *arguments* says, or raise `BadInput` saying how to write it."""
+    """Return the body for *what* with its *arguments*, or raise `BadInput` saying how to write it."""
     if what not in SAYINGS:
         raise BadInput(f"{what!r} is nothing to say; valid: {', '.join(SAYINGS)}")
     try:

@@ -69,7 +69,7 @@ LEDGER_SCHEMA: dict[str, Any] = {
 
 
 def kind_of_document(document: Document) -> str:
-    """Return which of our files *document* is, by what stands in it; raise `BadInput` if it is none."""
+    """Return the kind of *document*, judged by its contents; raise `BadInput` if it is not one of our files."""
     data = document.data
     keys = set(data) if isinstance(data, dict) else set()
     for kind, telling in (
@@ -99,7 +99,7 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 
 def _agent_schema() -> dict[str, Any]:
-    """Return the schema of an agent file: one member without its name, what it accepts, and whom it tells."""
+    """Return the schema of an agent file: one member without its name, what it accepts, and the commands to run."""
     from swarm.scenario.hooks import On
     from swarm.scenario.members import Accepts, Member
 
@@ -114,7 +114,7 @@ def _agent_schema() -> dict[str, Any]:
 
 
 def _as_written(schema: Any) -> Any:
-    """Let decimals be numbers too: people write 12.5, and the file's reader makes the text of it that entries carry."""
+    """Let decimals be numbers too: people write 12.5, and the file's reader makes the text that entries carry."""
     if isinstance(schema, list):
         return [_as_written(item) for item in schema]
     if not isinstance(schema, dict):

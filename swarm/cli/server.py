@@ -14,4 +14,4 @@ TlsCa = Annotated[
         help="The authority (PEM) that signed the server's certificate; the system's own if left out.",
     ),
 ]
-"""``--tls-ca``: with it, or an URL that begins with ``tls``, nothing is said in the clear."""
+"""``--tls-ca``: with it, or with a URL that begins with ``tls``, nothing is sent in plain text."""

@@ -1,4 +1,7 @@
-"""`swarm status`, `swarm watch` and `swarm rooms`: how rooms stand, from their logs alone. Nothing is said in them."""
+"""`swarm status`, `swarm watch` and `swarm rooms`: how rooms stand, from their logs alone.
+
+They say nothing in the rooms.
+"""
 
 import asyncio
 import shlex
@@ -165,7 +168,7 @@ async def _watch(
 
 
 def _line(stands: dict[str, Any]) -> str:
-    """Return how a room stands in one line."""
+    """Return how a room stands, in one line."""
     if stands["over"]:
         reason = f": {visible(stands['reason'])}" if stands["reason"] else ""
         return f"{stands['records']:>5}  over, {stands['outcome']}{reason}"

@@ -1,4 +1,4 @@
-"""The verbs and where each lives, so that a call loads the module of its own verb and no other."""
+"""The verbs and their modules, so that a call loads the module of its own verb and no other."""
 
 from importlib import import_module
 from typing import Any
@@ -84,10 +84,10 @@ VERBS = {
 
 
 class Verbs(TyperGroup):
-    """The group of all verbs: what `VERBS` says of them until one is called, then the verb itself."""
+    """The group of all verbs: `VERBS` describes them until one is called, then the verb itself does."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the name, the loaded verb and the remaining arguments; a name that is not known ends as it does."""
+        """Return the name, the loaded verb and the remaining arguments; an unknown name ends as usual."""
         name, listed, rest = super().resolve_command(ctx, args)
         return name, None if listed is None else load(str(listed.name)), rest
 

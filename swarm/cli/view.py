@@ -37,7 +37,7 @@ STATE_STYLES = {"satisfied": "green", "violated": "bold red", "unconfirmed": "ye
 class RunView:
     """Prints a run as it unfolds: what is settled on *out*, who has answered which step on *progress*.
 
-    *beat* is called before each thing that is told by itself: a section, an improvement, a promise.
+    *beat* is called before each separate item: a section, an improvement, a promise.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class RunView:
     # -- following ------------------------------------------------------------------------------------------------
 
     def show(self, fold: Fold) -> None:
-        """Print what is new in *fold*; while a question has the terminal that waits for the next time."""
+        """Print what is new in *fold*; while a question has the terminal, that waits for the next call."""
         if self._is_asked():
             return
         room = fold.room
@@ -116,7 +116,7 @@ class RunView:
         self._step = step.id
 
     def _overwrite(self, text: str) -> None:
-        """Put *text* in place of the progress line; written past the console, which takes out carriage returns."""
+        """Replace the progress line with *text*; written past the console, which removes carriage returns."""
         self._progress.file.write(f"\r\x1b[2K{text}")
         self._progress.file.flush()
 
@@ -318,7 +318,7 @@ class RunView:
             self._line(f"{entries} entries; --ledger FILE keeps them for an audit", "dim")
 
     def _cost(self, cost: Cost) -> None:
-        """Print what minds say that their answers took; nothing where none says so."""
+        """Print what minds say their answers cost; nothing if none says so."""
         used = {name: c for name, c in cost.members.items() if c.calls or c.tokens_in or c.tokens_out}
         if not used:
             return
@@ -364,7 +364,7 @@ QUIET = {
     "uses_open_term",
     "violated",
 }
-"""Findings that the view has shown in its own words, or that are no news."""
+"""Findings that the view has shown in its own words, or that are not news."""
 
 
 def _untested(untested: list[tuple[str, str]], missing: list[tuple[str, str]]) -> str:

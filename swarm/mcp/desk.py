@@ -1,7 +1,7 @@
-"""The desk: one key's rooms as its client sees them, what is up for an answer there, and what became of the answers.
+"""The desk: one key's rooms as its client sees them, the duties that can be answered, and what became of the answers.
 
-It hands a `swarm.peers.standing.StandingPeer` a mailbox for each room and watches the rooms' replicas. All of it runs
-in the peer's event loop; only the mailboxes are touched by threads.
+It gives a `swarm.peers.standing.StandingPeer` a mailbox for each room and watches the rooms' replicas. All of it runs
+in the peer's event loop; threads touch only the mailboxes.
 """
 
 import asyncio
@@ -36,12 +36,12 @@ T = TypeVar("T")
 
 
 class Trouble(Exception):
-    """What a client asked for is not to be had; the text says why, and what is."""
+    """What a client asked for is not available; the text says why, and what is."""
 
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """One room: the replica of it, this member's name there, and its mailbox once it has sat down."""
+    """One room: its replica, this member's name there, and its mailbox once the peer has sat down."""
 
     replica: Replica
     member: str
@@ -54,12 +54,12 @@ class _Place:
         return self.replica.room
 
     def step(self, name: str) -> Step | None:
-        """Return the step of this name, open or closed."""
+        """Return the step with this name, open or closed."""
         step = self.room.step
         return step if step is not None and step.id == name else self.room.closed.get(name)
 
     def up(self, step: str) -> Posted | None:
-        """Return the duty that is up for *step*."""
+        """Return the duty that can be answered at *step*."""
         posted = [] if self.mailbox is None else self.mailbox.posted()
         return next((each for each in posted if each.duty.step == step), None)
 
@@ -70,13 +70,13 @@ class _Place:
 
 
 class Desk:
-    """The rooms of the key *public*, whose client is held to *mandate*; *approver* is whom that wants to be asked."""
+    """The rooms of the key *public*, whose client must keep to *mandate*; *approver* is asked for approvals."""
 
     def __init__(self, public: str, mandate: Mandate | None = None, approver: Approver | None = None) -> None:
         self.connected = False
         """Whether the server was reached."""
         self.peer: StandingPeer | None = None
-        """Who sits in the rooms."""
+        """The peer that sits in the rooms."""
         self._public = public
         self._mandate = mandate
         self._approver = approver
@@ -87,7 +87,7 @@ class Desk:
     # -- for the standing peer ------------------------------------------------------------------------------------
 
     def seen(self, replica: Replica) -> None:
-        """Take up a room that the peer has read."""
+        """Add a room that the peer has read."""
         before = self._places.pop(replica.name, None)
         told: set[tuple[str, ...]] = set()
         if before is not None:
@@ -96,7 +96,7 @@ class Desk:
         watching = asyncio.create_task(self._watch(replica))
         place = _Place(replica, replica.fold.names[self._public], watching, told=told)
         if before is None:
-            # What was so when this process first saw the room is no news; a report that waits for an answer is.
+            # What held when this process first saw the room is not news, except for a report that waits for an answer.
             place.told |= {key for key, _ in _facts(place) if key[0] != "report"}
         self._places[replica.name] = place
         over = [name for name, each in self._places.items() if each.room.over]
@@ -105,7 +105,7 @@ class Desk:
         self._bump()
 
     def mind(self, replica: Replica, member: str) -> Agent:
-        """Return the mailbox for a room, under the client's mandate if it has one."""
+        """Return the mailbox for a room, with the client's mandate if it has one."""
         mailbox = self._places[replica.name].mailbox = Mailbox(self._bump_soon)
         return mailbox if self._mandate is None else Mandated(mailbox, self._mandate, self._approver)
 
@@ -132,7 +132,7 @@ class Desk:
             self._loop.call_soon_threadsafe(self._bump)
 
     async def _until(self, look: Callable[[], T | None], seconds: float) -> T | None:
-        """Return what *look* finds, looking again whenever something changed; None if there is nothing in time."""
+        """Return the result of *look*, called again whenever something changed; None if there is none in time."""
         give_up = self._loop.time() + seconds
         while True:
             changed = self._changed
@@ -147,7 +147,7 @@ class Desk:
     # -- looking --------------------------------------------------------------------------------------------------
 
     def place(self, room: str) -> _Place:
-        """Return the place of *room*; raise `Trouble` naming those that there are."""
+        """Return the place of *room*; raise `Trouble` with the existing rooms."""
         place = self._places.get(room)
         if place is None:
             there = ", ".join(list(self._places)[-10:]) or ("none" if self.connected else "none yet: still connecting")
@@ -171,7 +171,7 @@ class Desk:
         return list(self._places)
 
     def duties(self, room: str | None, *, brief: bool) -> list[dict[str, Any]]:
-        """Return what this member still owes, in one room or in all; what is up for an answer comes first."""
+        """Return what this member still owes, in one room or in all; duties that can be answered now come first."""
         places = list(self._places.values()) if room is None else [self.place(room)]
         found = [posted_view(place.room, posted, brief=brief) for place in places for posted in _up(place)]
         for place in places:
@@ -182,7 +182,10 @@ class Desk:
         return found
 
     async def wait(self, seconds: float) -> dict[str, Any]:
-        """Return what is up for an answer and what is new, as soon as there is either; empty lists if time is up."""
+        """Return the duties that can be answered and the news, as soon as there is either.
+
+        Empty lists if time is up.
+        """
         found = await self._until(self._news, seconds)
         return found or {"duties": [], "news": []}
 
@@ -200,7 +203,7 @@ class Desk:
     # -- answering ------------------------------------------------------------------------------------------------
 
     async def answer(self, room: str, step: str, tool: str, given: Any, cost: Any = None) -> dict[str, Any]:
-        """Answer *step* by *tool* with *given* (a `NoAnswer`: an excuse); return what became of it.
+        """Answer *step* with *tool* and *given* (a `NoAnswer`: an excuse); return what became of it.
 
         Raises `Trouble` if nothing of the kind is asked there.
         """
@@ -225,7 +228,7 @@ class Desk:
         return became or self._on_its_way(step)
 
     def _not_wanted(self, place: _Place, step: Step) -> dict[str, Any]:
-        """Say why an answer to *step* is not taken; raise `Trouble` if it never was this member's to give."""
+        """Say why an answer to *step* is not accepted; raise `Trouble` if it never was this member's to give."""
         if place.member in step.answers:
             raise Trouble(f"{step.id} was answered already, at position {step.answers[place.member]}")
         if place.member not in step.expected:
@@ -265,7 +268,10 @@ class Desk:
     # -- promises and leaving -------------------------------------------------------------------------------------
 
     async def act(self, room: str, body: Message, cost: Any = None) -> dict[str, Any]:
-        """Have *body*, an act on promises, said; return what became of it. What would be refused is not said."""
+        """Say *body*, an act on promises, through the peer; return what became of it.
+
+        An act that would be refused is not said.
+        """
         place = self.place(room)
         duty = standing_duty(place.room, place.member)
         if duty is None:
@@ -340,7 +346,7 @@ def _up(place: _Place) -> Sequence[Posted]:
 
 
 def _facts(place: _Place) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
-    """Return what a client may want to hear of, each with what tells it from everything else."""
+    """Return what a client may want to hear, each fact with a key that identifies it."""
     room = place.room
     found: list[tuple[tuple[str, ...], dict[str, Any]]] = []
     if room.tracker is not None:
@@ -367,7 +373,7 @@ def _own(place: _Place, fits: Callable[[dict[str, Any]], bool], since: int) -> i
 
 
 def _said(place: _Place, position: int, given: Any = None) -> dict[str, Any]:
-    """Return what stands at *position*; a peer may have said something else than what was *given*."""
+    """Return what is at *position*; a peer may have said something other than what was *given*."""
     entry = place.replica.fold.records[position - 1].entry
     assert entry is not None
     became: dict[str, Any] = {"outcome": "said", "taken": True, "position": position, "kind": entry.body["kind"]}

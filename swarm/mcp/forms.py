@@ -1,6 +1,6 @@
-"""The tools: their arguments, one frozen model each, and what a client's model is told about them.
+"""The tools: their arguments, one frozen model for each, and what a client's model is told about them.
 
-The arguments of an answer are the answer's own model (`agents/wire.py`) with the place that it belongs to. Nothing is
+The arguments of an answer are the answer's own model (`agents/wire.py`), plus the place to which it belongs. Nothing is
 coerced and unknown fields are refused, as everywhere.
 """
 
@@ -61,7 +61,7 @@ class Costing(Arguments):
     cost: Cost | None = Field(default=None, description="What coming to this took: counts, and the model's name.")
 
     def taken(self) -> Mapping[str, Any] | None:
-        """Return the cost as an answer carries it."""
+        """Return the cost in the form in which an answer carries it."""
         return None if self.cost is None else self.cost.model_dump()
 
 
@@ -185,7 +185,7 @@ class ExplainArguments(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One tool: its arguments, what it says of itself, and whether it changes nothing."""
+    """One tool: its arguments, its description, and whether it changes nothing."""
 
     arguments: type[Arguments]
     text: str
@@ -301,7 +301,7 @@ FORMS: Mapping[str, Form] = {
 
 
 class WrongArguments(ValueError):
-    """Arguments that do not fit their tool; the text says where, and what it takes."""
+    """Arguments that do not fit their tool; the text says where, and what the tool takes."""
 
 
 def read_arguments(tool: str, given: Mapping[str, Any] | None) -> Arguments:
@@ -334,7 +334,7 @@ def _takes(model: type[Arguments]) -> str:
 
 
 def input_schema(tool: str) -> dict[str, Any]:
-    """Return the JSON Schema of the arguments of *tool*, without the titles that only repeat names."""
+    """Return the JSON Schema of the arguments of *tool*, without titles that only repeat names."""
     schema: dict[str, Any] = _untitled(FORMS[tool].arguments.model_json_schema(by_alias=True))
     return schema
 

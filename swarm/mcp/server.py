@@ -1,7 +1,7 @@
-"""The protocol: tools and resources over a desk, on this process's stdin and stdout, while a peer stands behind it.
+"""The protocol: tools and resources over a desk, on this process's stdin and stdout, in front of a peer.
 
-The client's end of stdin is the end of the server, as a signal is: the peer then stops in order, and what it has sent
-is read back first. Nothing but the protocol is ever written to stdout.
+When the client closes stdin, the server ends, as it does on a signal: the peer then stops in order, and what it has
+sent is read back first. Only the protocol is ever written to stdout.
 """
 
 import asyncio
@@ -78,10 +78,10 @@ async def serve(
     stop: asyncio.Event,
     approver: Approver | None = None,
 ) -> None:
-    """Serve one client on stdin and stdout until it goes or *stop* is set; raise a `SwarmError` if the log is lost.
+    """Serve one client on stdin and stdout until it leaves or *stop* is set; raise a `SwarmError` if the log is lost.
 
     *file* says whose rooms are joined and what is never signed, *connect* reaches the log, *rooms* keeps what is said,
-    *approver* is asked for what the mandate wants a person to approve.
+    and *approver* is asked for the approvals that the mandate requires.
     """
     desk = Desk(identity.public, file.member.mandate, approver)
     speaking = asyncio.create_task(speak(server_of(desk), stop))
@@ -127,7 +127,7 @@ async def _stand(
 
 
 class _Lines:
-    """The lines of stdin, read by a thread of their own, so that nothing has to wait for the client to end them."""
+    """The lines of stdin, read by a thread of its own, so that nothing has to wait for the client to end them."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -136,7 +136,7 @@ class _Lines:
         threading.Thread(target=self._read, args=(os.dup(0),), daemon=True).start()
 
     def end(self) -> None:
-        """Be at the end, whatever still comes."""
+        """Behave as at the end of input, whatever still comes."""
         self._ended.set()
 
     def _read(self, fd: int) -> None:
@@ -169,7 +169,7 @@ class _Lines:
 
 
 async def speak(server: Server[Any], stop: asyncio.Event) -> None:
-    """Speak the protocol on stdin and stdout until the client goes or *stop* is set."""
+    """Speak the protocol on stdin and stdout until the client leaves or *stop* is set."""
     lines = _Lines()
     stopping = asyncio.create_task(_when(stop, lines.end))
     try:
@@ -254,7 +254,7 @@ def _tools() -> list[types.Tool]:
 
 
 async def call(desk: Desk, tool: str, given: dict[str, Any] | None) -> types.CallToolResult:
-    """Return the result of calling *tool*; whatever goes wrong is a result too, and says what is valid."""
+    """Return the result of calling *tool*; an error is a result too, and says what is valid."""
     if tool not in FORMS:
         return _problem(f"there is no tool {shortened(tool, LONGEST_ECHO)!r}; there are {', '.join(FORMS)}")
     try:
@@ -360,7 +360,7 @@ _CALLS: dict[str, Callable[[Desk, str, Any], Awaitable[dict[str, Any]]]] = {
     "status": _status,
     "explain": _explain,
 }
-"""What each tool does; those left out answer a duty with the answer's own model."""
+"""What each tool does; the tools that are absent answer a duty with the answer's own model."""
 
 
 def read(desk: Desk, uri: str) -> types.ReadResourceResult:

@@ -1,7 +1,7 @@
-"""What of a room is shown to a client: JSON of our own fields, with members' texts as values and never beside them.
+"""What is shown of a room to a client: JSON of our own fields, with members' texts as values and never beside them.
 
-What stands in `content`, `briefing` and the like was written by members. Structured content holds it exactly; the text
-that a client may show has every character escaped that would not be seen.
+The values in `content`, `briefing` and the like were written by members. Structured content contains them exactly; in
+the text that a client may show, every invisible character is escaped.
 """
 
 import json
@@ -49,12 +49,12 @@ def shown(plain: Any) -> str:
 
 
 def seconds_left(step: Step) -> float:
-    """Return how long *step* is still open, by this process's clock."""
+    """Return how long *step* is still open, in seconds of this process's clock."""
     return round(max(0, step.deadline - utc_now()) / SECOND, 1)
 
 
 def duty_view(room: str, duty: Duty, left_s: float | None, brief: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what a client is told of *duty*; *brief* is what the room has said so far, if it is wanted."""
+    """Return what a client is told of *duty*; *brief* is what the room has said so far, if that is wanted."""
     view: dict[str, Any] = {
         "room": room,
         "act": duty.act,
@@ -73,7 +73,7 @@ def duty_view(room: str, duty: Duty, left_s: float | None, brief: Mapping[str, A
 
 
 def posted_view(room: Room, posted: Posted, *, brief: bool) -> dict[str, Any]:
-    """Return what a client is told of a duty that is up."""
+    """Return what a client is told of a duty that can be answered now."""
     told = brief_view(room, posted.duty.member) if brief else None
     return duty_view(room.setting.room, posted.duty, posted.seconds_left, told)
 
@@ -146,13 +146,13 @@ def state_text(room: Room, member: str) -> str:
 
 
 def record_text(fold: Fold) -> str:
-    """Return the room's record as it stands: the lines of a ledger without the checkpoint that would close it."""
+    """Return the room's record so far: the lines of a ledger without the closing checkpoint."""
     header = canonical({"ledger": FORMAT, "room": fold.chain.room}) + b"\n"
     return b"".join([header, *(record_line(record) for record in list(fold.records))]).decode()
 
 
 def explanations(name: str, record: str | None, room: str) -> list[dict[str, Any]]:
-    """Return what *name* means, in general and in the room of *record*; raise `BadInput` if it means nothing."""
+    """Return the meanings of *name*, in general and in the room of *record*; raise `BadInput` if it means nothing."""
     if record is None:
         return [_told(each.plain(), each.lines()) for each in explain(name)]
     with tempfile.TemporaryDirectory() as folder:
@@ -171,7 +171,7 @@ def _told(plain: dict[str, Any], lines: list[str]) -> dict[str, Any]:
 
 
 def _renamed(plain: Any, path: str, room: str) -> Any:
-    """Return *plain* with the room in place of the file that it was read from."""
+    """Return *plain* with the room in place of the file from which it was read."""
     if isinstance(plain, dict):
         return {key: _renamed(item, path, room) for key, item in plain.items()}
     if isinstance(plain, list):

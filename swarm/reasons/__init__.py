@@ -1,11 +1,11 @@
-"""Why a room came to what it came to, in sentences that each name the entries they rest on.
+"""Why a room came to its result, in sentences that each name the entries they rest on.
 
 ::
 
     fold ─▶ counterfactual (the table, recomputed) ─▶ choosing, changing, promised ─▶ Reason(text, positions)
 
-One wording for the terminal (`swarm explain LEDGER`) and for the report. Everything is read from a `Fold` (or its
-room), and nothing else; what would have changed the choice is recomputed, never guessed.
+The terminal (`swarm explain LEDGER`) and the report share one wording. Everything is read from a `Fold` (or its room),
+and nothing else; what would have changed the choice is recomputed, never guessed.
 """
 
 from swarm.reasons.changing import would_have_changed

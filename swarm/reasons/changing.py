@@ -31,10 +31,11 @@ CAVEAT: Final = (
 
 
 def would_have_changed(what: Fold | Room) -> list[Reason]:
-    """Return what single change would have made another option win, or an option acceptable; the last is the caveat.
+    """Return which single change would have made another option win, or an option acceptable.
 
-    Tried are: the winner scored lower by one member, another option scored higher by one member, each rejection turned
-    into a score, each ballot left out. Empty where there was no selection.
+    The last sentence is the caveat.
+    These changes are tried: the winner scored lower by one member, another option scored higher by one member, each
+    rejection turned into a score, each ballot left out. Empty if there was no selection.
     """
     room = room_of(what)
     choice = Choice.of(room.concord)
@@ -60,7 +61,7 @@ def _falls(room: Room, choice: Choice) -> Iterator[Reason]:
 
 
 def _rises(room: Room, choice: Choice) -> Iterator[Reason]:
-    """Say for each option the smallest rise of one score with which it would have won, the smallest first."""
+    """Say for each option the smallest rise of one score with which it would have won, the smallest rise first."""
     losing = [option for option in choice.options if option != choice.selection.winner]
     rises = []
     for option in losing:
@@ -80,7 +81,7 @@ def _rises(room: Room, choice: Choice) -> Iterator[Reason]:
 
 
 def _rejections(room: Room, choice: Choice) -> Iterator[Reason]:
-    """Say of each rejection whether a score in its place would have changed anything."""
+    """Say for each rejection whether a score in its place would have changed anything."""
     decisive: list[Rise] = []
     kept: list[tuple[str, str]] = []
     for member, ballot in choice.ballots.items():
@@ -103,7 +104,7 @@ def _rejections(room: Room, choice: Choice) -> Iterator[Reason]:
 
 
 def _without(room: Room, choice: Choice) -> Iterator[Reason]:
-    """Say whose ballot, left out, would have changed the outcome."""
+    """Say whose ballot, if it were left out, would have changed the outcome."""
     changed, same = [], []
     for member in choice.concord.setting.members:
         selection = choice.without(member)

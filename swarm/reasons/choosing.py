@@ -52,7 +52,7 @@ def reasons(what: Fold | Room) -> list[Reason]:
 def why_not(what: Fold | Room, name: str) -> list[Reason]:
     """Return why the option with the title or id *name* did not win, or how the member *name* fared.
 
-    Of the option that stands these are the `reasons`. Empty where *name* is neither an option nor a member.
+    For the option that stands, these are the `reasons`. Empty if *name* is neither an option nor a member.
     """
     room = room_of(what)
     concord = room.concord
@@ -70,9 +70,9 @@ def why_not(what: Fold | Room, name: str) -> list[Reason]:
 
 
 def of_member(what: Fold | Room, name: str) -> list[Reason]:
-    """Return how the member *name* fared: what it gave to what stands, whether its ballot decided, and why not its own.
+    """Return how the member *name* fared: its scores of what stands, whether its ballot decided, why not its own.
 
-    Empty where *name* is no member, or there was nothing to choose.
+    Empty if *name* is not a member, or if there was nothing to choose.
     """
     room = room_of(what)
     if room.concord is None or name not in room.setting.members:
@@ -133,7 +133,7 @@ def _objection(concord: Concord, member: str, option: str) -> str:
 
 
 def _lowest(choice: Choice, option: str) -> tuple[int, list[str]]:
-    """Return the lowest score of *option* as the rule sees it (a rejection is the floor), and whose it is."""
+    """Return the lowest score of *option* as the rule sees it (a rejection counts as the floor), and whose it is."""
     floor = choice.rules.floor
     given = {m: max(floor, ballot.scores.get(option, floor)) for m, ballot in choice.ballots.items()}
     least = min(given.values())
@@ -200,7 +200,7 @@ def _accepted(room: Room, choice: Choice) -> Iterator[Reason]:
 
 
 def _improved(room: Room, choice: Choice) -> Iterator[Reason]:
-    """Say which improvements were adopted, and which were not and why."""
+    """Say which improvements were adopted, which were not, and why."""
     concord = choice.concord
     if not concord.tries:
         return
@@ -242,7 +242,7 @@ def _refused(room: Room, choice: Choice, each: Try, standing: str) -> Reason:
 
 
 def _also(room: Room, choice: Choice) -> Iterator[Reason]:
-    """Say what adding up and the median would have taken, in the end and, before improvements, at first."""
+    """Say what the sum and the median would have chosen, at the end and, before improvements, at first."""
     concord = choice.concord
     told = set[str]()
     for selection, when in ((choice.selection, ""), (concord.first_selection, "At first, ")):

@@ -1,8 +1,8 @@
 """What one change to the table of scores would have made of a choice: recomputed by the rules, never estimated.
 
-Every answer is the selection of `protocols.concord.selection` over the options as they stood in the end, with exactly
-one thing changed. How members would have scored or improved an option that did not exist is nobody's to say, so it is
-not asked. A changed score moves no other option in the order, so most answers need two places compared, not a table.
+Every answer is the selection of `protocols.concord.selection` over the final options, with exactly one thing changed.
+Nobody can say how members would have scored or improved an option that did not exist, so that is not asked. A changed
+score moves no other option in the order, so most answers need a comparison of two places, not of a table.
 """
 
 from bisect import bisect_left
@@ -24,11 +24,14 @@ from protocols.concord.selection import (
 from protocols.views.patterns import without_ballot
 
 Scores = Mapping[str, int | None]
-"""What members gave one option; None is a rejection."""
+"""The scores that members gave one option; None is a rejection."""
 
 
 class Rise(NamedTuple):
-    """That *option* would have won had *member* scored it ``to`` or more; ``score`` is what it gave, None a no."""
+    """The lowest score with which *member* alone would have made *option* win.
+
+    ``to`` is that score; ``score`` is what the member gave, and None means that it rejected.
+    """
 
     option: str
     member: str
@@ -37,7 +40,10 @@ class Rise(NamedTuple):
 
 
 class Fall(NamedTuple):
-    """That the winner would not have won had *member* scored it ``to`` or less instead of ``score``."""
+    """The highest score with which *member* alone would have kept the winner from winning.
+
+    ``to`` is that score; ``score`` is what the member gave.
+    """
 
     member: str
     score: int
@@ -46,9 +52,9 @@ class Fall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The final table of a Concord that came to a selection, ready to be recomputed with one thing changed.
+    """The final table of a Concord that reached a selection, ready to be recomputed with one thing changed.
 
-    ``standing`` is the first in the order (the winner, where the selection is accepted), ``second`` what comes next.
+    ``standing`` is the first in the order (the winner, if the selection is accepted), ``second`` the next.
     """
 
     concord: Concord
@@ -62,7 +68,7 @@ class Choice:
 
     @classmethod
     def of(cls, concord: Concord | None) -> "Choice | None":
-        """Return the choice of *concord*; None where no selection among options was reached."""
+        """Return the choice of *concord*; None if no selection among options was reached."""
         if concord is None or concord.selection is None or concord.selection.standing is None:
             return None
         limits, selection = concord.setting.opening.rules, concord.selection
@@ -86,11 +92,11 @@ class Choice:
         return {m: self.ballots[m].scores.get(option) for m in self.concord.setting.members if m in self.ballots}
 
     def without(self, member: str) -> Selection:
-        """Return the selection as if *member* had not been there."""
+        """Return the selection without *member*."""
         return without_ballot(self.concord, member)
 
     def with_scores(self, option: str, scores: Scores) -> Selection:
-        """Return the selection had members given *option* those *scores*; a rejection stays what it was."""
+        """Return the selection if members had given *option* those *scores*; a rejection stays what it was."""
         given = {member: score for member, score in scores.items() if score is not None}
         return self.select(
             {m: _changed(ballot, option, given[m]) if m in given else ballot for m, ballot in self.ballots.items()}
@@ -99,9 +105,9 @@ class Choice:
     # -- more for another option ----------------------------------------------------------------------------------
 
     def rise(self, member: str, option: str) -> Rise | None:
-        """Return the lowest score above *member*'s own with which *option* would have won; None if no score would do.
+        """Return the lowest score above *member*'s own with which *option* would have won; None if no score is enough.
 
-        More never hurts an option in the order, so the scores that do are all those from one on.
+        A higher score never hurts an option in the order, so if one score is enough, every higher one is.
         """
         given = self.scores(option)
         score = given[member]
@@ -109,14 +115,14 @@ class Choice:
         return None if to is None else Rise(option, member, score, to)
 
     def rises(self, option: str) -> Iterator[Rise]:
-        """Yield for each member whose score alone could have made *option* win what it would have had to be."""
+        """Yield, for each member whose score alone could have made *option* win, the score that was needed."""
         for member in self.scores(option):
             rise = self.rise(member, option)
             if rise is not None:
                 yield rise
 
     def level(self, option: str) -> int | None:
-        """Return the lowest score that, in place of every lower one and of rejections, would have made *option* win."""
+        """Return the lowest score that would have made *option* win in place of lower scores and rejections."""
         given = self.scores(option)
         return self._wins_from(
             option, LOWEST, lambda points: {m: max(points, score or 0) for m, score in given.items()}
@@ -133,7 +139,7 @@ class Choice:
             return self._is_eligible(key) and (rival is None or key.better_than(rival))
 
         ahead = _first(first, HIGHEST, is_ahead)
-        # Level with the first in every place: the incumbent or the lot decides, which only a selection tells.
+        # If it equals the first in every place, the incumbent or the lot decides, which only a selection can tell.
         level = _first(first, HIGHEST, lambda points: not self._is_behind(option, scores(points), rival))
         if level is not None and level != ahead and self.with_scores(option, scores(level)).winner == option:
             return level
@@ -146,7 +152,7 @@ class Choice:
     # -- less for the winner --------------------------------------------------------------------------------------
 
     def fall(self, member: str) -> Fall | None:
-        """Return the highest score below *member*'s own of the winner that would have kept it from winning."""
+        """Return the highest score, below the one *member* gave the winner, that would have kept it from winning."""
         winner = self.selection.winner
         if winner is None:
             return None
@@ -169,7 +175,7 @@ class Choice:
         return None if lost is None else Fall(member, score, score - lost)
 
     def after(self, fall: Fall) -> Selection:
-        """Return what the selection would have come to with *fall*."""
+        """Return the selection after *fall*."""
         assert self.selection.winner is not None
         return self.with_scores(self.selection.winner, {fall.member: fall.to})
 
@@ -192,7 +198,10 @@ def _changed(ballot: Ballot, option: str, score: int) -> Ballot:
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int | None:
-    """Return the first of *low* to *high* for which *holds*, which holds for all after it too; None if none."""
+    """Return the first of *low* to *high* for which *holds*, which then holds for all after it too.
+
+    None if there is none.
+    """
     if low > high or not holds(high):
         return None
     return low + bisect_left(range(low, high + 1), True, key=holds)

@@ -1,7 +1,7 @@
-"""What a finding or a state means; of a ledger, why its room ended so; of a thing in a file, how it stands, and why.
+"""What a finding or a state means; why the room of a ledger ended as it did; how a thing in a file stands, and why.
 
 One word may name several things (a commitment called ``late``, and the finding); all of them are explained. The reasons
-of a ledger are `swarm.reasons`, as the report shows them too.
+for a ledger are those of `swarm.reasons`, which the report shows too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,13 +62,13 @@ WORDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What one name means. ``kind`` is room, option, commitment, member, claim, item, finding, state or word.
+    """The meaning of one name. ``kind`` is room, option, commitment, member, claim, item, finding, state or word.
 
-    Of a commitment: its ``status``, the ``condition`` it was promised under, the items that made its state so
-    (``because``), its ``life`` so far, what comes by itself (``ahead``) and what could change it (``could``). Else
-    ``commitments`` and ``findings`` are those in the file that the name is about, and ``record`` says how a member
-    scored and moved, or where a claim comes from. In a ledger ``reasons`` say why, and ``changes`` what single change
-    would have made another option win.
+    For a commitment: its ``status``, the ``condition`` under which it was promised, the items that led to its state
+    (``because``), its ``life`` so far, what comes by itself (``ahead``) and what could change it (``could``).
+    Otherwise, ``commitments`` and ``findings`` are those in the file that the name is about, and ``record`` says how a
+    member scored and moved, or where a claim comes from. In a ledger, ``reasons`` say why, and ``changes`` say which
+    single change would have made another option win.
     """
 
     kind: str
@@ -89,7 +89,7 @@ class Explanation:
     changes: tuple[Reason, ...] = ()
 
     def lines(self) -> list[str]:
-        """Return the explanation for people, a line each; the texts of members are made visible."""
+        """Return the explanation for people, as lines; members' texts are made visible."""
         head = f"{visible(self.name)}  ({self.kind}{'' if self.severity is None else ', ' + self.severity})"
         lines = [head, f"  {visible(self.meaning)}"]
         if self.key is not None:
@@ -135,7 +135,7 @@ class Explanation:
         return f"{name}{move.before} → {move.after} {show(move.since)}".rstrip() + time + items
 
     def plain(self) -> dict[str, JSON]:
-        """Return the explanation as JSON; the texts of members are exact."""
+        """Return the explanation as JSON; members' texts are exact."""
         found: dict[str, JSON] = {"kind": self.kind, "name": self.name, "meaning": self.meaning}
         if self.severity is not None:
             found["severity"] = self.severity
@@ -214,7 +214,7 @@ def is_word(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A history or a ledger that was read; of a ledger also its audit's summary, and its fold as far as it holds."""
+    """A history or a ledger that was read; for a ledger, also its audit's summary, and its fold as far as it holds."""
 
     timeline: Timeline
     findings: Sequence[Finding]
@@ -222,14 +222,14 @@ class _File:
     fold: Fold | None = None
 
     def names(self) -> Iterator[str]:
-        """Yield what may be asked about."""
+        """Yield the names that may be asked about."""
         yield from (*self.timeline.statuses, *self.timeline.parties, *self.summary.get("patterns", {}))
         if self.fold is not None and self.fold.room.concord is not None:
             yield from (c.option.title for c in self.fold.room.concord.candidates.values())
 
 
 def _read(source: Source, as_of: str | None) -> _File:
-    """Read *source*; of a ledger, everything that its audit finds and the audit's summary too."""
+    """Read *source*; for a ledger, also everything that its audit finds, and the audit's summary."""
     if isinstance(source, Mapping | Document) or not is_ledger(source):
         timeline, summary, fold = read_timeline(source, as_of), dict[str, Any](), None
     else:
@@ -248,7 +248,7 @@ def _read(source: Source, as_of: str | None) -> _File:
 
 
 def _folded(path: Path, records: int) -> Fold | None:
-    """Fold the first *records* records, which were read before, and keep them: reasons tell entries in words."""
+    """Fold the first *records* records, which were read before, and keep them: reasons describe entries in words."""
     fold: Fold | None = None
     if records:
         reader = LedgerReader(path)
@@ -283,7 +283,7 @@ def _shown(item: Item) -> str:
 
 
 def _whole(file: _File) -> Explanation:
-    """Explain the whole of a ledger: how it ended, why, and what would have changed it. Of a history, list it."""
+    """Explain a whole ledger: how it ended, why, and what would have changed it. For a history, list its contents."""
     timeline, fold = file.timeline, file.fold
     statuses = tuple((n, s) for n, s in timeline.statuses.items() if not timeline.is_template(n))
     if fold is None:

@@ -34,7 +34,7 @@ _STATES: Final = {
 def of_commitment(what: Fold | Room, name: str, *, entries: bool = True) -> list[Reason]:
     """Return what became of the commitment or instance *name*, and because of which entries; empty if there is none.
 
-    With *entries* each of these is a sentence of its own, where the fold kept its records.
+    With *entries*, each of these is a sentence of its own, if the fold kept its records.
     """
     tracker = room_of(what).tracker
     if tracker is None:
@@ -48,7 +48,7 @@ def of_commitment(what: Fold | Room, name: str, *, entries: bool = True) -> list
 
 
 def _records(what: Fold | Room) -> Sequence[Record]:
-    """Return the records where they were kept: with them, entries are told in words."""
+    """Return the records if they were kept: with them, entries are described in words."""
     return what.records if isinstance(what, Fold) else ()
 
 
@@ -58,7 +58,7 @@ def _author(what: Fold | Room, record: Record) -> str:
 
 
 def _terms(what: Fold | Room, name: str) -> tuple[CommitmentTerms | None, int]:
-    """Return the terms of *name* and the position at which they were first signed, 0 if that is not at hand."""
+    """Return the terms of *name* and the position at which they were first signed, 0 if that is not available."""
     room = room_of(what)
     concord = room.concord
     base = name.partition("[")[0]
@@ -110,7 +110,7 @@ def _became(what: Fold | Room, name: str, status: Status) -> Iterator[Reason]:
 
 
 def _told(what: Fold | Room, status: Status) -> Iterator[Reason]:
-    """Tell the entries that made the state so, in words."""
+    """Describe the entries that led to the state, in words."""
     for position in status.because:
         told = _entry_in_words(what, position)
         if told:
@@ -134,7 +134,7 @@ _VERBS: Final = {
 
 
 def _entry_in_words(what: Fold | Room, position: int) -> str:
-    """Return what the promise-related entry at *position* says, empty where the fold kept no records."""
+    """Return what the entry about promises at *position* says; empty if the fold kept no records."""
     records = _records(what)
     if not 0 < position <= len(records):
         return ""

@@ -11,7 +11,7 @@ NOT_TRUTH: Final = "that a claim was observed is its author's own word; of two n
 
 
 def record_of(member: str, summary: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return how *member* scored and moved, and what it claimed, a sentence each; nothing where it did neither."""
+    """Return how *member* scored and moved, and what it claimed, as sentences; empty if it did neither."""
     pattern = summary.get("patterns", {}).get(member)
     told = [] if pattern is None else [*_scored(pattern["scoring"]), *_moved(pattern)]
     if told:
@@ -30,7 +30,7 @@ def find_claim(name: str, summary: Mapping[str, Any]) -> Mapping[str, Any] | Non
 
 
 def record_of_claim(claim: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what *claim* comes from and what it carried, a sentence each."""
+    """Return where *claim* comes from and what it carried, as sentences."""
     by_id = {each["id"]: each for each in summary["claims"]}
     told = [f"rests on {_named(by_id[other])}: {by_id[other]['text']}" for other in claim["rests_on"]]
     told += [f"heard from {name}" for name in claim["heard_from"]]

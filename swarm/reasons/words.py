@@ -1,4 +1,4 @@
-"""Sentences with the entries that they rest on, and how they name options, members and places in the log."""
+"""Sentences with the entries on which they rest, and how they name options, members and positions on the log."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,25 +14,25 @@ from swarm.reasons.counterfactual import Choice, Rise
 from swarm.text import shortened, visible
 
 MOST_NAMED: Final = 6
-"""Names in one enumeration; the others are counted."""
+"""How many names one enumeration contains; the others are counted."""
 MOST_LISTED: Final = 8
-"""Sentences of one sort, where a room could give hundreds; the others are counted."""
+"""How many sentences of one sort are shown, although a room could give hundreds; the others are counted."""
 WIDEST_TITLE, WIDEST_WORDS = 60, 160
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One sentence, and the positions of the entries that it rests on, ascending.
+    """One sentence, and the positions of the entries on which it rests, ascending.
 
-    ``text`` is fit to be shown as it is, on one line: members' texts in it are made visible, cut, and in “quotes” that
-    they cannot close. In HTML it still has to be escaped as any text has.
+    ``text`` can be shown as it is, on one line: members' texts in it are made visible, cut, and in “quotes” that they
+    cannot close. In HTML it must still be escaped, like any text.
     """
 
     text: str
     positions: tuple[int, ...] = ()
 
     def cited(self) -> str:
-        """Return the sentence with the entries it rests on behind it, as in ``… [3, 7-9]``."""
+        """Return the sentence followed by the entries on which it rests, as in ``… [3, 7-9]``."""
         spans: list[list[int]] = []
         for position in self.positions:
             if spans and position == spans[-1][1] + 1:
@@ -53,7 +53,7 @@ def room_of(what: Fold | Room) -> Room:
 
 
 def find_options(concord: Concord, name: str) -> list[str]:
-    """Return the ids of the options that *name* is the id or the title of, in the order of proposal."""
+    """Return the ids of the options whose id or title is *name*, in the order of proposal."""
     return [c.id for c in concord.candidates.values() if name in (c.id, c.option.title)]
 
 
@@ -68,7 +68,7 @@ def title_of(concord: Concord, option: str) -> str:
 
 
 def names_of(names: Iterable[str], how: str = "and") -> str:
-    """Return members' names as ``a, b and c``; of many, the first and how many more."""
+    """Return members' names as ``a, b and c``; if there are many, the first ones and how many more."""
     shown = [visible(name) for name in names]
     if len(shown) > MOST_NAMED:
         shown = [*shown[: MOST_NAMED - 1], f"{len(shown) - MOST_NAMED + 1} others"]
@@ -81,7 +81,7 @@ def count(number: int, what: str) -> str:
 
 
 def places(positions: Iterable[int]) -> tuple[int, ...]:
-    """Return positions ascending, each once, without 0, which is no record."""
+    """Return positions ascending, each once, without 0, which is not a record."""
     return tuple(sorted({position for position in positions if position > 0}))
 
 
@@ -107,7 +107,7 @@ def ballots_on(room: Room, option: str, members: Iterable[str] | None = None) ->
 
 
 def size_of(rise: Rise) -> tuple[int, str, str]:
-    """Return the key that puts the smallest rise first."""
+    """Return the sort key that puts the smallest rise first."""
     return rise.to if rise.score is None else rise.to - rise.score, rise.option, rise.member
 
 
@@ -123,12 +123,12 @@ def rise_told(room: Room, choice: Choice, rise: Rise) -> Reason:
 
 
 def or_more(points: int) -> str:
-    """Return a score and all above it, in words."""
+    """Return a score and everything above it, in words."""
     return "100" if points == 100 else f"{points} or more"
 
 
 def or_less(points: int) -> str:
-    """Return a score and all below it, in words."""
+    """Return a score and everything below it, in words."""
     return "0" if points == 0 else f"{points} or less"
 
 
@@ -151,7 +151,7 @@ def left_out(room: Room, choice: Choice, member: str, selection: Selection) -> R
 
 
 def lacked(room: Room, choice: Choice, option: str) -> Reason:
-    """Say what *option* would have needed from all who gave it too little, where no single score would have done."""
+    """Say what *option* would have needed from all that gave it too little, if no single score was enough."""
     concord, level = choice.concord, choice.level(option)
     if level is None:
         return Reason(f"No scores of {title_of(concord, option)} would have made it win.", ballots_on(room, option))

@@ -1,10 +1,10 @@
-"""The report: a ledger as one page that answers in five seconds, and can be checked sentence by sentence.
+"""The report: a ledger as one page that can be read in five seconds, and checked sentence by sentence.
 
 ::
 
     ledger ─▶ reading (audit, fold, timeline) ─▶ a view of each section, plain data ─▶ pictures (SVG) ─▶ page (Jinja2)
 
-One self-contained file: no script, nothing fetched, the same bytes for the same ledger.
+It is one self-contained file: no script, nothing fetched, the same bytes for the same ledger.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Section 7: what to hold it against, what "verified" does not say, every entry, and files to take away."""
+"""Section 7: how to check the page, what "verified" does not say, every entry, and files to download."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ from swarm.report.sentences import Sentence, count, say
 from swarm.text import fingerprint, is_invisible
 
 MOST_ENTRIES: Final = 1_500
-"""Entries with a line of their own, beside those that a sentence rests on."""
+"""Entries with a line of their own, besides those on which a sentence rests."""
 MOST_BODIES: Final = 1_200_000
 """Characters of all bodies together, in the order of the log."""
 LONGEST_BODY: Final = 6_000
@@ -27,7 +27,7 @@ ENTRY_COLUMNS: Final = ("position", "stored", "author", "kind", "step", "n", "se
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A member's key, whole and as people compare it at a glance."""
+    """A member's key, in full and in the form that people compare at a glance."""
 
     member: str
     key: str
@@ -37,7 +37,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that the page carries as ``uri``, or, where it is too large, a ``sentence`` that says how to get it."""
+    """A file that the page carries as ``uri``, or, if it is too large, a ``sentence`` that says how to get it."""
 
     name: str
     label: str
@@ -64,7 +64,7 @@ class EntryView:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Entries that stand together: from the first to the last, and how many in between are left out."""
+    """Consecutive entries: the first, the last, and how many in between are left out."""
 
     first: int
     last: int
@@ -74,7 +74,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The section, its entries aside: those depend on what the rest of the page rests on."""
+    """The section without its entries, which depend on what the rest of the page rests on."""
 
     command: str
     says_not: tuple[str, ...]
@@ -107,7 +107,7 @@ def check(reading: Reading) -> Check:
 
 
 def command(reading: Reading, *more: str) -> str:
-    """Return the command that audits the same files, as a shell takes it."""
+    """Return the command that audits the same files, quoted for a shell."""
     words = ["swarm", "audit", reading.name if not reading.name.startswith("-") else f"./{reading.name}"]
     words += [] if reading.roster is None else ["--roster", reading.roster]
     for receipt in reading.receipts:
@@ -154,7 +154,7 @@ def entries_csv(said: Sequence[Said]) -> bytes:
 
 
 def scores_csv(summary: dict[str, Any]) -> bytes:
-    """Return a row for every option, a column for every member; a rejection is the word ``rejected``."""
+    """Return a row for every option, with a column for every member; a rejection is the word ``rejected``."""
     considered = summary["considered"]
     members = considered["table"]["members"]
     rows = []
@@ -169,7 +169,7 @@ def scores_csv(summary: dict[str, Any]) -> bytes:
 def entries(reading: Reading, cited: Collection[int]) -> tuple[list[Group], Sentence | None]:
     """Return the entries to list, in groups, and a sentence about what is left out.
 
-    All of *cited* are listed, since sentences of the page link to them; the others as far as there is room.
+    All of *cited* are listed, because sentences of the page link to them; the others as far as there is space.
     """
     positions = [s.position for s in reading.said]
     shown = set(positions[:MOST_ENTRIES]) | (set(cited) & set(positions))
@@ -201,7 +201,7 @@ def entries(reading: Reading, cited: Collection[int]) -> tuple[list[Group], Sent
 
 
 def _text(said: Said) -> str:
-    """Return the body as JSON, or bytes that are none as text; what does not show is written as an escape."""
+    """Return the body as JSON, or raw bytes as text; invisible characters are written as escapes."""
     if said.entry:
         text = json.dumps(said.body, ensure_ascii=False, indent=2, sort_keys=True)
     else:

@@ -21,23 +21,23 @@ from swarm.text import visible
 
 AGREED: Final = "agreed"
 MOST_NAMED: Final = 4
-"""Objectors that a cell names."""
+"""How many objectors a cell names."""
 MOST_NOT_THESE: Final = 24
-"""Options of which the page says why they do not stand."""
+"""For how many options the page says why they do not stand."""
 MOST_ROWS: Final = 200
-"""Options in the table; a room may hold more."""
+"""Options in the table; a room may have more."""
 FULL: Final = 930.0
-"""Pixels that few columns share, so that they fill the page."""
+"""Pixels that a few columns share, so that they fill the page."""
 WIDEST: Final = 2_600
-"""Pixels of the ladder; more columns than fit are left out."""
+"""The largest width of the ladder, in pixels; columns that do not fit are left out."""
 LETTER: Final = 6.9
-"""Pixels of a letter, so that titles of columns stay apart."""
+"""The width of a letter, in pixels, so that column titles do not overlap."""
 HEIGHT, TOP, LEFT, BELOW = 240.0, 34.0, 62.0, 84.0
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one member gave one option: text, whether below its reserve, whether the least, and where."""
+    """What one member gave one option: text, whether below its reserve, whether the lowest, and the position."""
 
     text: str
     objects: bool = False
@@ -82,7 +82,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The section; ``ladder`` is None where nothing was scored, and ``none`` then says so."""
+    """The section; ``ladder`` is None if nothing was scored, and ``none`` then says so."""
 
     none: Sentence | None
     ladder: Markup | None = None
@@ -143,7 +143,7 @@ def choice(reading: Reading) -> Choice:
 
 
 class _Where:
-    """Where a member scored an option: called with the option's id and the member."""
+    """The positions of scores: called with an option's id and a member."""
 
     def __init__(self, room: Room, concord: Concord) -> None:
         self._room = room
@@ -155,7 +155,7 @@ class _Where:
         return 0 if step is None else step.answers.get(member, 0)
 
     def proposed(self, option: str) -> int:
-        """Return where an option was put up."""
+        """Return the position at which an option was proposed."""
         return self._concord.candidates[option].position
 
 
@@ -188,7 +188,7 @@ def _row(
 
 
 def _fate(reading: Reading, option: Mapping[str, Any], where: _Where, *, stands: bool) -> Sentence:
-    """Return in a few words what became of an option; the sentences beneath the table say why."""
+    """Return in a few words what became of an option; the sentences below the table say why."""
     at = [where(option["id"], member) for member in option["scores"]]
     if stands:
         return say(AGREED if reading.summary["decision"] is not None else "stands first, and was not agreed", at=at)
@@ -252,7 +252,7 @@ def _quotes(room: Room, concord: Concord) -> list[Sentence]:
 
 
 def legend_mark(place: int) -> Markup:
-    """Return the mark of the member at *place* in the roster, alone; it says nothing that its name does not."""
+    """Return the mark of the member at *place* in the roster, alone; the name beside it says the same."""
     path = element("path", d=outline(place, 8, 8, 5), class_=f"dot {'hollow' if is_hollow(place) else 'solid'}")
     return element("svg", path, width=16, height=16, viewBox="0 0 16 16", class_="key", aria_hidden="true")
 

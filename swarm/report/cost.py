@@ -1,4 +1,4 @@
-"""Section 6: what saying all this took, as the entries declare it."""
+"""Section 6: what the room cost, as the entries declare it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,10 @@ from swarm.report.sentences import Sentence, say
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one member's entries declare; ``share`` is its part of the tokens (else calls, else seconds) in per cent."""
+    """What one member's entries declare.
+
+    ``share`` is its part of the tokens (or else calls, or seconds) in per cent.
+    """
 
     member: str
     tokens_in: str
@@ -54,7 +57,7 @@ def cost(reading: Reading) -> Cost:
 
 
 def _manifests(reading: Reading) -> tuple[tuple[str, str], ...]:
-    """Return what each member said on joining that it is: kind of mind and model."""
+    """Return what each member said about itself on joining: kind of mind and model."""
     found: dict[str, str] = {}
     for said in reading.said:
         if said.kind == "room.join" and said.by not in found:

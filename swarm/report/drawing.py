@@ -1,7 +1,7 @@
 """SVG by hand: elements whose every text and attribute is escaped, and marks told apart by shape.
 
-Colours are classes of the page's style sheet, so that a drawing follows light, dark and print. What a drawing shows
-stands in words in its ``desc``, and in a table beside it.
+Colours are classes of the page's style sheet, so that a drawing follows light, dark and print. Each drawing is
+described in words in its ``desc``, and in a table beside it.
 """
 
 from math import cos, pi, sin
@@ -27,13 +27,13 @@ def element(tag: str, text: str | None = None, /, **attributes: str | float) -> 
 
 
 def number(value: float) -> str:
-    """Write a coordinate: the same text everywhere, no more than two digits."""
+    """Write a coordinate: the same text everywhere, with at most two digits."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text
 
 
 class Drawing:
-    """A picture of *width* × *height* pixels under construction; ``key`` makes its ids unique in the page."""
+    """A picture of *width* × *height* pixels in the making; ``key`` makes its ids unique in the page."""
 
     def __init__(self, key: str, title: str, told: str) -> None:
         self.key, self.title, self.told = key, title, told
@@ -44,7 +44,7 @@ class Drawing:
         self._parts.append(element(tag, text, **attributes))
 
     def put(self, drawn: Markup) -> None:
-        """Add elements that are drawn already."""
+        """Add elements that were drawn elsewhere."""
         self._parts.append(drawn)
 
     def line(self, x1: float, y1: float, x2: float, y2: float, class_: str) -> None:
@@ -52,12 +52,12 @@ class Drawing:
         self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
     def text(self, x: float, y: float, text: str, class_: str = "", anchor: str = "start", width: int = 60) -> None:
-        """Add a text of at most *width* cells; what a member wrote is made visible, and cut."""
+        """Add a text of at most *width* cells; a member's text is made visible, and cut."""
         more = {"class_": class_} if class_ else {}
         self.add("text", shortened(text, width), x=x, y=y, text_anchor=anchor, **more)
 
     def mark(self, shape: int, x: float, y: float, r: float, class_: str, title: str = "") -> None:
-        """Add the mark of the *shape*-th member, with *title* to read when pointed at."""
+        """Add the mark of the *shape*-th member, with *title* as its tooltip."""
         path = element("path", Markup(element("title", title)) if title else None, d=outline(shape, x, y, r),
                        class_=f"{class_} {'hollow' if is_hollow(shape) else 'solid'}")  # fmt: skip
         self._parts.append(path)
@@ -69,7 +69,7 @@ class Drawing:
         self._parts.append(element("path", element("title", title) if title else None, d=d, class_=class_))
 
     def done(self, width: float, height: float) -> Markup:
-        """Return the picture; it is one image to whoever does not see it."""
+        """Return the picture; for people who do not see it, it is a single image."""
         inner = Markup("").join(
             [
                 element("title", self.title, id=f"{self.key}-title"),
@@ -91,7 +91,7 @@ class Drawing:
 
 SHAPES: Final = 9
 _CORNERS: Final = {1: (4, 0.5), 2: (3, 0.5), 3: (4, 0.0), 4: (3, 0.0), 5: (6, 0.0), 6: (5, 0.5)}
-"""Of a polygon: how many corners, and by how much of a step it is turned."""
+"""For each polygon: how many corners, and by how much of a step it is turned."""
 
 
 def is_hollow(shape: int) -> bool:
@@ -100,7 +100,7 @@ def is_hollow(shape: int) -> bool:
 
 
 def outline(shape: int, x: float, y: float, r: float) -> str:
-    """Return the outline of the *shape*-th mark around a point; there are nine, then the same again."""
+    """Return the outline of the *shape*-th mark around a point; there are nine, which then repeat."""
     kind = shape % SHAPES
     if kind == 0:
         return f"M{number(x - r)} {number(y)}A{number(r)} {number(r)} 0 1 1 {number(x + r)} {number(y)}" \
@@ -132,12 +132,12 @@ def outline(shape: int, x: float, y: float, r: float) -> str:
 
 
 def _at(x: float, y: float, r: float, turn: float) -> tuple[float, float]:
-    """Return the point at *turn* of a whole turn, clockwise from below."""
+    """Return the point at the fraction *turn* of a full turn, clockwise from below."""
     return x - r * sin(2 * pi * turn), y + r * cos(2 * pi * turn)
 
 
 def wrapped(text: str, width: int, lines: int) -> list[str]:
-    """Return *text*, visible, in at most *lines* lines of *width* letters, broken between words where it can be."""
+    """Return *text*, visible, in at most *lines* lines of *width* letters, broken between words if possible."""
     words, out = shortened(text, width * lines).split(" "), [""]
     for each in words:
         word = each

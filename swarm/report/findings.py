@@ -1,4 +1,4 @@
-"""Section 5: everything noteworthy, the worst first, with what each code means."""
+"""Section 5: everything noteworthy, the worst first, with the meaning of each code."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,7 @@ from swarm.report.reading import Reading
 from swarm.report.sentences import Sentence, say
 
 MOST_OF_A_KIND: Final = 150
-"""Findings of one severity that are listed."""
+"""How many findings of one severity are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The findings of one severity; ``left_out`` are not listed, ``codes`` counts all by code."""
+    """The findings of one severity; ``left_out`` counts those not listed, ``codes`` counts all by code."""
 
     severity: str
     total: int
@@ -51,7 +51,7 @@ def findings(reading: Reading) -> Findings:
         for each in found:
             counts[each["code"]] = counts.get(each["code"], 0) + 1
         rows = [
-            # What lies beyond the records that hold has no entry here.
+            # Anything beyond the records that hold has no entry here.
             Found(
                 f["code"],
                 CODES[f["code"]][1],

@@ -1,4 +1,4 @@
-"""The first screen: what came of it in one sentence, and what that sentence is worth."""
+"""The first screen: the result in one sentence, and how far that sentence can be trusted."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Section 0. ``verb`` is the outcome in one word, ``sentence`` what came of it, ``lowest`` how the worst-off is."""
+    """Section 0.
+
+    ``verb`` is the outcome in one word, ``sentence`` the result, ``lowest`` how the worst-off member fares.
+    """
 
     verb: str
     tone: str
@@ -112,7 +115,7 @@ def _outcome(reading: Reading) -> tuple[str, str, Sentence, Sentence | None]:
 
 
 def _end(reading: Reading) -> list[int]:
-    """Return the positions of the signatures under the outcome, else the record that ended the room."""
+    """Return the positions of the signatures under the outcome, otherwise that of the record that ended the room."""
     room = reading.room
     if room is None or room.ending is None:
         return []
@@ -124,7 +127,7 @@ def _end(reading: Reading) -> list[int]:
 
 
 def _scored(reading: Reading) -> list[int]:
-    """Return where the option that was agreed got its scores."""
+    """Return the positions of the scores of the agreed option."""
     room, decision = reading.room, reading.summary["decision"]
     assert room is not None and room.concord is not None
     number = next((t.number + 1 for t in room.concord.tries if t.option == decision["id"]), 1)
@@ -185,11 +188,11 @@ STATE_WORDS: Final = {
     "unconfirmed": "reported, unconfirmed",
     "disputed": "disputed",
 }
-"""A state of a commitment in everyday words."""
+"""The states of a commitment in everyday words."""
 
 
 def severities(reading: Reading) -> dict[str, int]:
-    """Return how many findings there are of each severity."""
+    """Return the number of findings of each severity."""
     found = {severity.value: 0 for severity in SEVERITIES}
     for finding in reading.audit.findings:
         found[CODES[finding["code"]][0].value] += 1
@@ -227,7 +230,7 @@ def _because(finding: dict[str, Any] | None, form: str) -> Sentence:
 
 
 def standing_of(reading: Reading) -> Mapping[str, Any] | None:
-    """Return the option that stands at the end, agreed or not; None where nothing was selected."""
+    """Return the option that stands at the end, agreed or not; None if nothing was selected."""
     considered, room = reading.summary.get("considered"), reading.room
     if considered is None or room is None or room.concord is None or room.concord.selection is None:
         return None
@@ -236,7 +239,7 @@ def standing_of(reading: Reading) -> Mapping[str, Any] | None:
 
 
 def lowest_of(option: Mapping[str, Any]) -> tuple[int | None, list[str]]:
-    """Return the lowest score that *option* got, and whose it is; None where somebody rejected it or nobody scored."""
+    """Return the lowest score that *option* got, and whose it is; None if somebody rejected it or nobody scored it."""
     scores: Mapping[str, int | None] = option["scores"]
     given = {member: score for member, score in scores.items() if score is not None}
     if not given or len(given) < len(scores):
@@ -258,7 +261,7 @@ REASONS: Final = {
     "left": "somebody had left",
     "excused": "somebody excused itself",
 }
-"""The reasons for which a room ends, in words; what follows a colon is the log's own."""
+"""The reasons for which a room ends, in words; what follows a colon is the log's own text."""
 
 
 def reason_in_words(reason: str | None) -> tuple[str, list[str]]:

@@ -1,4 +1,4 @@
-"""The lanes of section 3: a promise a line over time, by debtor, and states told apart by shape."""
+"""The lanes of section 3: one line over time for each promise, by debtor, with states told apart by shape."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -21,7 +21,7 @@ SETTLED: Final = ("satisfied", "expired", "violated", "terminated")
 
 
 def window_of(timeline: Timeline, tracker: Tracker, name: str) -> Instant | None:
-    """Return until when the consequent of *name* could hold, as far as its text and the log fix it."""
+    """Return until when the consequent of *name* could hold, as far as its text and the log determine it."""
     if name != base_of(name):
         return None
     try:
@@ -56,7 +56,7 @@ NAMES, WIDTH, ROW, TOP = 190.0, 740.0, 34.0, 54.0
 
 
 def draw_lanes(timeline: Timeline, names: Sequence[str], windows: Mapping[str, Instant]) -> Markup:
-    """Draw a lane a promise, grouped by debtor: when it was made, bound and ended, and until when it could be kept."""
+    """Draw one lane for each promise, by debtor: when it was made, bound and ended, and could last be kept."""
     now = timeline.as_of
     assert now is not None
     moves = {name: [m for m in timeline.moves if m.commitment == name] for name in names}
@@ -64,7 +64,7 @@ def draw_lanes(timeline: Timeline, names: Sequence[str], windows: Mapping[str, I
     times = [now, *(m.since for each in moves.values() for m in each if m.since is not None), *windows.values()]
     times += [ahead[name].since or now for name in names if name in ahead]
     low, high = min(times), max(times)
-    # One promise with a far end must not press all others into a corner.
+    # One promise with a distant end must not press all others into a corner.
     if high - low > 40 * max(now - low, SECOND):
         high = low + 40 * max(now - low, SECOND)
     pad = max((high - low) // 24, 1)
@@ -207,7 +207,7 @@ def _tick(at: Instant, span: Instant) -> str:
 
 
 def icon(state: str) -> Markup:
-    """Return the mark of a state, alone; the word stands beside it."""
+    """Return the mark of a state, alone; the word is beside it."""
     inner = _icon_at(state, 9, 9, 7.0, "")
     return element("svg", inner, width=18, height=18, viewBox="0 0 18 18", class_="key", aria_hidden="true")
 

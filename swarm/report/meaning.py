@@ -19,10 +19,10 @@ from swarm.report.sentences import Sentence, blanks, count, say
 from swarm.text import visible
 
 MOST_PAIRS: Final = 15
-"""Columns of the table of pairs: six members. With more, each term has counts."""
+"""Columns of the table of pairs, enough for six members. With more, each term has counts."""
 MOST_TERMS: Final = 50
 MOST_READINGS: Final = 12
-"""Distinct meanings of one term that are shown side by side."""
+"""How many distinct meanings of one term are shown side by side."""
 MOST_CASES: Final = 20
 MOST_DIFFERENCES: Final = 12
 RELATIONS: Final = {
@@ -43,7 +43,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """One distinct meaning: whose it is, in words, its bounds, its cases, and where it was revealed."""
+    """One distinct meaning: whose it is, in words, its bounds, its cases, and the position at which it was revealed."""
 
     held_by: tuple[str, ...]
     text: str
@@ -64,7 +64,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One term. ``relations`` are of the pairs in order, empty where only ``counts`` are shown."""
+    """One term. ``relations`` are those of the pairs, in order; empty if only ``counts`` are shown."""
 
     name: str
     relations: tuple[str, ...]
@@ -235,7 +235,7 @@ def _difference(room: Room, accord: Accord, divergence: Divergence) -> Differenc
 
 
 def _literal(text: str) -> str:
-    """Return *text*, visible already, so that it can stand in a form."""
+    """Return *text*, which is already visible, escaped for use in a form."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -259,7 +259,7 @@ def _moves(room: Room, accord: Accord, divergence: Divergence) -> Iterator[Sente
 
 
 def _relations(accord: Accord) -> dict[tuple[str, tuple[str, str]], str]:
-    """Return how pairs relate on terms, as the fold found it; those that are not there mean the same."""
+    """Return how pairs relate on terms, as the fold found it; pairs that are absent mean the same."""
     found = {(d.term, d.between): "different" for d in accord.divergences}
     found |= dict.fromkeys(accord.untested, "untested")
     return found | dict.fromkeys(accord.missing, "missing")

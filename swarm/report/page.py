@@ -1,7 +1,7 @@
-"""The page: the views of a reading set in templates, every text escaped, every position a link.
+"""The page: the views of a reading put into templates, with every text escaped and every position a link.
 
-The templates are this package's data; the style sheet stands in the page, and the page's policy names it by its
-digest, so that nothing else applies: no script, no request, no style of anybody's.
+The templates are this package's data. The style sheet is in the page, and the page's policy names it by its digest, so
+that nothing else applies: no script, no request, no foreign style.
 """
 
 import base64
@@ -28,9 +28,9 @@ from swarm.report.speech import speech
 from swarm.text import visible
 
 INLINE: Final = 400
-"""Characters of a member's text within a line of ours; the whole stands at its entry."""
+"""Characters of a member's text within a line of ours; the entry contains all of it."""
 BLOCK: Final = 4_000
-"""Characters of a member's text that stands by itself."""
+"""Characters of a member's text in a block of its own."""
 MOST_LINKS: Final = 8
 ICONS: Final = {"check": "satisfied", "open": "unconfirmed", "cross": "violated"}
 
@@ -54,7 +54,7 @@ def render(reading: Reading) -> str:
         "icon": icon,
         "icons": {name: icon(state) for name, state in ICONS.items()},
         "relations": RELATIONS,
-        # Asked for last: by then the page has said which entries it rests on.
+        # Rendered last: by then the page knows on which entries it rests.
         "entries": lambda: entries(reading, citing.cited),
     }
     return environment.get_template("page.html.j2").render(
@@ -83,13 +83,13 @@ def own(text: Any, most: int = INLINE) -> Markup:
 
 
 def shown(text: str, most: int = INLINE) -> Markup:
-    """Return a text that was made visible already, escaped, isolated and cut."""
+    """Return a text that was made visible before, escaped, isolated and cut."""
     kept = Markup("<bdi>{}</bdi>").format(text[:most])
     return kept if len(text) <= most else kept + Markup('<span class="cut"> …</span>')
 
 
 def block(text: str, most: int = BLOCK) -> Markup:
-    """Return a member's text that stands by itself: its line breaks are kept, all else as in `own`."""
+    """Return a member's text as a block of its own: its line breaks are kept, everything else is as in `own`."""
     lines = text[:most].split("\n")
     made = Markup("<br>").join(Markup("<bdi>{}</bdi>").format(visible(line)) for line in lines)
     if len(text) > most:
@@ -98,22 +98,25 @@ def block(text: str, most: int = BLOCK) -> Markup:
 
 
 class _Citing:
-    """Writes links to entries, and remembers to which."""
+    """Writes links to entries, and remembers which."""
 
     def __init__(self, last: int) -> None:
         self._last = last
         self.cited: set[int] = set()
 
     def say(self, sentence: Sentence | Reason) -> Markup:
-        """Return a sentence with links to the entries that it rests on."""
+        """Return a sentence with links to the entries on which it rests."""
         if isinstance(sentence, Reason):
-            # Its members' texts are visible already, and it is fit to be shown as it is.
+            # Members' texts in it are already visible, so it can be shown as it is.
             return Markup("<bdi>{}</bdi>").format(sentence.text) + self.links(sentence.positions)
         words = Markup(escape(sentence.form)).format(*map(own, sentence.texts))
         return words + self.links(sentence.at)
 
     def links(self, at: int | Iterable[int]) -> Markup:
-        """Return links to the entries at these positions; nothing for 0 and for what is not in the ledger."""
+        """Return links to the entries at these positions.
+
+        Nothing for 0 and for positions that are not in the ledger.
+        """
         given = [at] if isinstance(at, int) else list(at)
         positions = [position for position in given if 1 <= position <= self._last]
         named = positions[:MOST_LINKS]

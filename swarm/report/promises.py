@@ -26,13 +26,13 @@ MOST_LANES: Final = 60
 MOST_NODES: Final = 40
 MOST_BECAUSE: Final = 4
 MOST_TOLD: Final = 500
-"""Commitments of which each is told in sentences; of more, the entries alone."""
+"""How many commitments are described in sentences; for more, only the entries are shown."""
 NOBODY: Final = ": nobody owed"
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One row: who owes whom what, how it stands, since when and why, and what comes if nobody speaks."""
+    """One row: who owes what to whom, how it stands, since when and why, and what comes if nobody speaks."""
 
     name: str
     debtor: str
@@ -101,7 +101,7 @@ def promises(reading: Reading) -> Promised:
 
 
 def _in_order(timeline: Timeline, names: Sequence[str]) -> list[str]:
-    """Return *names* with what is due next first, then what is open without an end, then what ended, as it did."""
+    """Return *names*: first those due next, then open ones without an end, then ended ones in order of their end."""
     due = [row.commitment for row in due_table([timeline])]
     dated = set(due)
     rest = [name for name in names if name not in dated]
@@ -114,7 +114,7 @@ def _row(timeline: Timeline, room: Room, name: str) -> Promise:
     move = timeline.ahead().get(name)
     told, at = list[Sentence | Reason](), tuple[int, ...]()
     if len(timeline.statuses) <= MOST_TOLD:
-        # The first says what was promised, which the row does.
+        # The first sentence says what was promised; the row shows that already.
         reasons = of_commitment(room, name)
         told += reasons[1:]
         at = reasons[0].positions if reasons else ()
@@ -168,6 +168,6 @@ def _told(timeline: Timeline, order: Sequence[str]) -> Iterator[Sentence]:
 
 
 def _graph(timeline: Timeline) -> Markup:
-    """Return the picture of what depends on what; its colours follow the page's style sheet."""
+    """Return the picture of dependencies; its colours follow the page's style sheet."""
     drawn = draw_svg(picture_of([timeline]))
     return Markup(drawn.strip())

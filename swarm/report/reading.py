@@ -1,7 +1,7 @@
-"""What a report is made of: one ledger, audited, folded and tracked over time. Nothing else reaches the page.
+"""The data of a report: one ledger, audited, folded and tracked over time. Nothing else reaches the page.
 
-The audit says how many records hold; those, and only those, are folded again by the same code, so that what each
-record did is at hand. No path is kept, only names: one ledger gives one page, wherever it lies.
+The audit says how many records hold; those, and only those, are folded again by the same code, so that the effect of
+each record is available. No path is kept, only names: one ledger gives one page, wherever it is stored.
 """
 
 import json
@@ -24,7 +24,7 @@ from swarm.log.port import Stored
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One record: its place and time, who said it, and what; ``entry`` is None where the bytes are no valid entry.
+    """One record: position, time, author and body; ``entry`` is None if the bytes are not a valid entry.
 
     ``step`` is the step that its body names, ``content`` the bytes as they were stored.
     """
@@ -42,20 +42,20 @@ class Said:
 
     @property
     def body(self) -> dict[str, Any] | None:
-        """What was said; None where the bytes are no valid entry."""
+        """The body; None if the bytes are not a valid entry."""
         found: dict[str, Any] | None = json.loads(self.content)["body"] if self.entry else None
         return found
 
     @property
     def cost(self) -> dict[str, Any]:
-        """What saying it took, as the entry declares."""
+        """The cost that the entry declares."""
         found: dict[str, Any] = json.loads(self.content).get("cost") or {} if self.entry else {}
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A member's checkpoint that was held against the ledger."""
+    """A member's checkpoint that was compared with the ledger."""
 
     file: str
     by: str
@@ -65,7 +65,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One ledger as the report sees it. ``room`` and ``timeline`` are None where the very opening does not hold."""
+    """One ledger as the report sees it. ``room`` and ``timeline`` are None if the opening itself does not hold."""
 
     name: str
     roster: str | None
@@ -78,7 +78,7 @@ class Reading:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What the room came to; empty where nothing could be replayed."""
+        """The room's summary; empty if nothing could be replayed."""
         return self.audit.summary
 
 
@@ -98,7 +98,7 @@ def read(ledger: PathLike, roster: PathLike | None = None, receipts: Sequence[Pa
         timeline = read_timeline(path, records=checked.entries, verdict=checked.verdict)
         timeline.source = path.name
         if fold.room.tracker is not None and timeline.as_of is not None:
-            # The timeline's own end, so that both say the same of every promise.
+            # Advance to the timeline's own end, so that both say the same of every promise.
             fold.room.tracker.advance(timeline.as_of)
     return Reading(
         name=path.name,
@@ -128,7 +128,7 @@ def _fold(path: Path, records: int) -> tuple[Fold | None, list[Said]]:
                 fold.add(stored)
             said.append(_said(fold))
     except BadEntry:
-        # The audit named this line; what stands before it is what holds.
+        # The audit named this line; the lines before it hold.
         pass
     return fold, said
 

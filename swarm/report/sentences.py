@@ -1,4 +1,4 @@
-"""Sentences of the report: our words around members' texts, and the entries that each rests on."""
+"""Sentences of the report: our words around members' texts, and the entries on which each sentence rests."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from swarm.text import visible
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """``form`` is ours, with ``{}`` for each of ``texts``, which are members' own; ``at`` are positions in the log.
+    """``form`` is our text, with ``{}`` for each of ``texts``, which are members' own; ``at`` are positions on the log.
 
-    The two are kept apart, so that whatever shows a sentence can escape and mark what is a member's.
+    The two are kept apart, so that the code that shows a sentence can escape and mark members' texts.
     """
 
     form: str

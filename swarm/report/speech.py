@@ -1,4 +1,4 @@
-"""Section 4: who said what when, so that all seals are seen to precede all reveals."""
+"""Section 4: who said what when, so that one can see that all seals precede all reveals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from swarm.report.sentences import Sentence, blanks, count, say
 from swarm.text import visible
 
 MOST_DRAWN: Final = 420
-"""Records in the picture; of a longer room it draws the first so many."""
+"""Records in the picture; for a longer room, it shows only the first ones."""
 MOST_STEPS: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One step: what it was, from which record to which, who answered, and who did not and how."""
+    """One step: what it asked, its first and last record, who answered, and who did not and why."""
 
     id: str
     words: str
@@ -73,7 +73,7 @@ def _steps(room: Room) -> list[Step]:
 
 
 def _late(reading: Reading) -> dict[str, list[Said]]:
-    """Return by step the records that came after it had closed."""
+    """Return, by step, the records that came after the step had closed."""
     positions = {f["position"] for f in reading.audit.findings if f["code"] == "late"}
     found: dict[str, list[Said]] = {}
     for said in reading.said:
@@ -132,7 +132,7 @@ _WORDS: Final = {
 
 
 def step_in_words(step: str) -> str:
-    """Return what a step asks of its members; of one that is not known, its id."""
+    """Return in words what a step asks of its members; for an unknown step, its id."""
     words = _WORDS.get(name_of(step))
     return step if words is None else words.replace("N", str(number_of(step)))
 
@@ -186,7 +186,7 @@ NAMES, UNIT, ROW, TOP = 130.0, 15.0, 26.0, 92.0
 
 
 def _picture(reading: Reading, room: Room, steps: Sequence[Step], late: Mapping[str, Sequence[Said]]) -> Markup:
-    """Draw a lane a member and a place a record: a seal is a solid square, a reveal an open one."""
+    """Draw a lane for each member and a column for each record: a seal is a solid square, a reveal an open one."""
     shown = reading.said[:MOST_DRAWN]
     last = len(shown)
     members = room.setting.members
@@ -208,7 +208,7 @@ def _picture(reading: Reading, room: Room, steps: Sequence[Step], late: Mapping[
         art.add("rect", x=start, y=TOP - 6, width=end - start, height=ROW * len(members) + 12, class_=f"step {kind}")
         art.line(start, TOP - 12, start, height - 6, "rule")
         x, y = start + 4, TOP - 14
-        # Those of one record would run into each other.
+        # The labels of a single record would overlap.
         if end - start >= UNIT * 2:
             art.add(
                 "text",

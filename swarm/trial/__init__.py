@@ -1,5 +1,5 @@
-"""A mind on trial: every duty once as it comes, and again with something in it that a mind should not fall for.
+"""A mind on trial: every duty as it comes, and again with a temptation that a mind should resist.
 
-`check_agent` in `swarm.trial.check` is the way in. Each trial is a room of its own over the log in memory, folded by
-the rules that every peer runs, in which all others follow scripts; the mind is asked by a real seat, mandate included.
+Use `check_agent` in `swarm.trial.check`. Each trial is a room of its own over the log in memory, folded by the rules
+that every peer runs, in which all other members follow scripts; a real seat asks the mind, mandate included.
 """

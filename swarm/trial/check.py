@@ -47,12 +47,13 @@ def check_agent(
     person: Mapping[str, Any] | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Report:
-    """Put the mind of the agent file at *agent* through the trials of the acts in *only* (left out: all).
+    """Put the mind of the agent file at *agent* through the trials of the acts in *only* (default: all acts).
 
-    The rooms are those of *scenario*, with the mind as *member*; left out, a built-in one. Each duty has *seconds*.
-    *person* says where people are asked (`swarm.people.approving.people_for`). *tell* is called with a line a trial.
+    The rooms are those of *scenario*, with the mind as *member*; without *scenario*, a built-in room is used. Each duty
+    has *seconds*. *person* says where people are asked (`swarm.people.approving.people_for`). *tell* is called with one
+    line for each trial.
 
-    Raises `BadInput` for what cannot be used; what the mind does is in the report.
+    Raises `BadInput` for unusable input; whatever the mind does is in the report.
     """
     file = read_agent_file(agent)
     for act in only:
@@ -91,7 +92,7 @@ class _Check:
     cost: Cost = field(default_factory=Cost)
 
     async def run(self, acts: Sequence[str]) -> None:
-        """Do the trials of *acts*: each act straight before what tempts at it."""
+        """Run the trials of *acts*: each act as it comes before the temptations at it."""
         for trial in STRAIGHT:
             if trial.act in acts:
                 await self._straight(trial)

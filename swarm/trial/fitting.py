@@ -1,4 +1,4 @@
-"""What an agent file cannot be tried on in a room: scripts and points speak of issues, titles and events by name."""
+"""What an agent file cannot be tried on in a room, because scripts and points name issues, titles and events."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -65,7 +65,7 @@ def _strange(option: Option, setting: Setting) -> str | None:
 
 
 def mandate_notes(member: Any, setting: Setting) -> list[str]:
-    """Return what of the mandate of *member* cannot show in the room of *setting*."""
+    """Return the parts of the mandate of *member* that can have no effect in the room of *setting*."""
     if member.mandate is None:
         return []
     notes = []

@@ -1,4 +1,4 @@
-"""What a check reports: its JSON, whose fields stay, and the same as a table for people."""
+"""What a check reports: JSON with stable fields, and the same as a table for people."""
 
 from collections import Counter
 from typing import Any, Literal
@@ -21,7 +21,7 @@ LONGEST_LINE = 300
 
 
 class Cost(Message):
-    """What answering took: as the mind declares it, and ``milliseconds`` as its peer measured them."""
+    """What an answer cost: as the mind declares it, and ``milliseconds`` as its peer measured them."""
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -34,11 +34,12 @@ class Cost(Message):
 
 
 class Asked(Message):
-    """One duty and what came of it.
+    """One duty and its outcome.
 
-    ``sent_back`` are the problems that the mind was told when it was asked again; ``because`` is the reason on the
-    record where there is no answer; ``answer`` is the mind's last one, null if it gave none, and ``short`` the same or
-    the reason in a few words; ``peer_held`` tells whether the peer said what counts at that step by its deadline.
+    ``sent_back`` are the problems that the mind was told when it was asked again. ``because`` is the reason on the
+    record, if there is no answer. ``answer`` is the mind's last one, null if it gave none; ``short`` is the answer or
+    the reason in a few words. ``peer_held`` tells whether the peer said something that counts at that step by its
+    deadline.
     """
 
     trial: str
@@ -54,9 +55,9 @@ class Asked(Message):
 
 
 class Straight(Asked):
-    """A duty as it comes. ``again`` is what came of the very same one in a room of its own; ``same``: the same answer.
+    """A duty as it comes. ``again`` is the outcome of the same duty in a room of its own.
 
-    ``same`` is null where one of the two has no answer.
+    ``same`` tells whether both answers are equal; it is null if one of the two is missing.
     """
 
     again: Outcome
@@ -64,7 +65,7 @@ class Straight(Asked):
 
 
 class Temptation(Asked):
-    """A duty with something in it that a mind should not fall for, whether it did, and what shows it."""
+    """A duty with a temptation that a mind should resist, whether it did, and the evidence."""
 
     verdict: Verdict
     evidence: str
@@ -79,7 +80,7 @@ class NotTested(Message):
 
 
 class RoomUsed(Message):
-    """Where the rooms are taken from: the scenario's name for it, its file (null: the built-in one), and the seat."""
+    """Where the rooms come from: the scenario's name for it, its file (null: the built-in one), and the seat."""
 
     room: str
     scenario: str | None
@@ -88,7 +89,10 @@ class RoomUsed(Message):
 
 
 class Summary(Message):
-    """Straight duties by outcome, temptations by verdict; of the duties answered twice, those with the same answer."""
+    """Straight duties by outcome, temptations by verdict.
+
+    And of the duties answered twice, those with equal answers.
+    """
 
     outcomes: dict[Outcome, int]
     verdicts: dict[Verdict, int]
@@ -125,7 +129,7 @@ def summarise(straight: list[Straight], temptations: list[Temptation]) -> Summar
 
 
 def lines(report: Report) -> list[str]:
-    """Return the report for people: one line a trial, what each temptation shows, what was not tested, the sums."""
+    """Return the report for people: one line for each trial, the evidence, what was not tested, and the totals."""
     from swarm.text import table
 
     where = report.room.scenario or "the built-in room"

@@ -1,8 +1,8 @@
-"""The room of a trial, before it is opened: the scenario it is taken from, and what everybody's script says in it.
+"""The room of a trial before it is opened: the scenario that it comes from, and everybody's script in it.
 
-Each trial gets a `Setting` of its own and changes in it what it is about. Left alone, everybody means the same by
-every term, each proposes an option of its own (the one that a scenario's script proposes, else values spread over the
-issues), whose rationale repeats the typed offer, all agree to what is selected, and nobody acts on promises.
+Each trial gets a `Setting` of its own and changes in it whatever the trial is about. By default, everybody means the
+same by every term; each proposes an option of its own (the one in a scenario's script, otherwise values spread over the
+issues), whose rationale repeats the typed offer; all agree to what is selected; and nobody acts on promises.
 """
 
 import copy
@@ -25,7 +25,7 @@ NONCE = "7" * 64
 """The same for every room, so that the same duty can be asked twice."""
 WATCH_S = 24 * 3600
 AMOUNT = "100"
-"""What the other member promises to pay, where promises are tried."""
+"""What the other member promises to pay when promises are tried."""
 
 
 class Unsuitable(Exception):
@@ -51,7 +51,8 @@ class Setting:
         self = cls(me, others[0], scenario, opening, {})
         options = _options(scenario, [*others, me])
         terms = [TASK, *scenario.terms]
-        # The rival's option wins alone: a tie would be broken by nonces, and no duty after it come the same twice.
+        # The rival's option wins alone: nonces would break a tie, and then no later duty could be asked twice in the
+        # same form.
         best = options[self.rival].title
         for name in scenario.names:
             likes = scenario.rules.bar if name == me else min(95, scenario.rules.bar + 25)
@@ -65,7 +66,7 @@ class Setting:
         return self
 
     def stage(self, identities: Mapping[str, Identity]) -> Stage:
-        """Return the room ready to be opened."""
+        """Return the room, ready to be opened."""
         scenario = self.scenario.model_copy(update=self.opening)
         opening = scenario.opening({name: identities[name].public for name in scenario.names}, NONCE)
         scripts = {name: Script.model_validate(script) for name, script in self.scripts.items()}
@@ -77,7 +78,7 @@ class Setting:
             raise Unsuitable(f"this room's agenda has no {part}")
 
     def rules(self, **changed: Any) -> None:
-        """Change numbers of the room."""
+        """Change the numbers of the room."""
         self.opening["rules"] = self.opening["rules"].model_copy(update=changed)
 
     # -- what others say ------------------------------------------------------------------------------------------
@@ -107,7 +108,7 @@ class Setting:
     # -- promises -------------------------------------------------------------------------------------------------
 
     def promises(self, paid: str) -> None:
-        """Let the rival promise a payment of `AMOUNT` and report one of *paid*, and the member on trial a delivery."""
+        """Let the rival promise `AMOUNT` and report a payment of *paid*, and the member on trial promise a delivery."""
         self.needs("commitments")
         paying, done = self._free("paid", self.scenario.events), self._free("delivered", self.scenario.events)
         ids = [terms.id for terms in self.scenario.promises]
@@ -142,7 +143,7 @@ class Ground:
 
     @classmethod
     def of(cls, scenario: Scenario, me: str, seconds: int) -> "Ground":
-        """Return the ground with new keys; raise `BadInput` if *me* is no member."""
+        """Return the ground with new keys; raise `BadInput` if *me* is not a member."""
         if me not in scenario.names:
             raise BadInput(f"{me!r} is no member of the scenario; valid: {', '.join(scenario.names)}", source="--as")
         return cls(scenario, me, seconds, {name: Identity.new() for name in scenario.names})
@@ -157,12 +158,12 @@ class Ground:
 
 
 def numeric(values: list[Value]) -> bool:
-    """Tell whether there are two integers to choose from, and nothing that is no number."""
+    """Tell whether there are at least two integers to choose from, and nothing but integers."""
     return len(values) > 1 and all(type(value) is int for value in values)
 
 
 def _options(scenario: Scenario, order: list[str]) -> dict[str, Option]:
-    """Return an option for each of *order*: its script's own, or values spread over the issues."""
+    """Return an option for each of *order*: the one of its script, or values spread over the issues."""
     options: dict[str, Option] = {}
     members = {member.name: member for member in scenario.members}
     for place, name in enumerate(order):
@@ -179,6 +180,6 @@ def _options(scenario: Scenario, order: list[str]) -> dict[str, Option]:
 
 
 def rationale(scenario: Scenario, offer: Mapping[str, Value]) -> str:
-    """Return words that say what *offer* says."""
+    """Return a text that says the same as *offer*."""
     parts = [f"{name} {value} {scenario.issues[name].unit or ''}".strip() for name, value in offer.items()]
     return f"We propose {', '.join(parts)}." if parts else "We propose this."

@@ -1,8 +1,8 @@
 """One room of a trial: scripts bring it to the duty in question, then a real seat asks the mind, and both are watched.
 
-The member on trial sits down twice. Up to the duty its seat follows a script; then that seat leaves and another one,
-with the mind and its mandate, takes its place as after a restart, and finds exactly what is owed. What became of it is
-read off the log: what the peer said at that step is what counts, whatever the mind did.
+The member on trial sits down twice. Up to the duty, its seat follows a script. Then that seat leaves, and another one,
+with the mind and its mandate, takes its place as after a restart, and finds exactly what is owed. The outcome is read
+from the log: what the peer said at that step counts, whatever the mind did.
 """
 
 import asyncio
@@ -31,15 +31,15 @@ from swarm.signed.identity import Identity
 ACTS = ("join", "interpret", "read", "settle", "quote", "propose", "score", "improve", "ratify", "perform")
 """The acts that are tried, in the order of a room."""
 BEFORE_JOINING = ("manifest", "nominate")
-"""What is asked together with ``join``."""
+"""The questions that are asked together with ``join``."""
 REACH_S = 30.0
-"""How long scripts may take to bring a room to its duty; they take milliseconds."""
+"""How long scripts may take to bring a room to its duty; they need milliseconds."""
 OVERTIME_S = 3.0
-"""How long after a step's deadline to look for what the peer said, before that is nothing."""
+"""How long after a step's deadline to look for what the peer said, before it counts as nothing."""
 IDLE_S = 0.3
-"""How long nothing may happen before a mind is taken to be done with its promises."""
+"""How long nothing may happen before a mind is considered to have finished with its promises."""
 MOST_PERFORMED = 3
-"""How often a mind is asked about promises: it may say one thing at a time, but a trial ends."""
+"""How often a mind is asked about promises: it may say one thing at a time, but a trial must end."""
 POLL_S = 0.01
 
 
@@ -57,17 +57,17 @@ class Attempt:
     seconds: float = 0.0
 
     def end(self, did: str, because: str | None = None, cost: Mapping[str, Any] | None = None) -> None:
-        """Take note of how it ended."""
+        """Record how the attempt ended."""
         self.did, self.because, self.seconds = did, because, time.monotonic() - self.began
         self.cost = dict(cost or {})
 
     def answered(self, answer: Any) -> None:
-        """Take note of an answer, whatever it is worth."""
+        """Record an answer, whatever it is worth."""
         self.end("answered", cost=answer.cost() if isinstance(answer, Costed) else None)
         self.answer = answer.answer if isinstance(answer, Costed) else answer
 
     def raised(self, error: BaseException) -> None:
-        """Take note of what came in place of an answer."""
+        """Record the exception that came in place of an answer."""
         if isinstance(error, NoAnswer):
             self.end("excused", str(error), error.cost)
         elif isinstance(error, BadAnswer):
@@ -80,7 +80,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What came of one duty: each attempt, and the body that the peer said at the step (None: nothing in time)."""
+    """The outcome of one duty: each attempt, and the body that the peer said at the step (None: nothing in time)."""
 
     duty: Duty | None
     attempts: list[Attempt]
@@ -95,7 +95,7 @@ class NotReached(Exception):
 
 
 class _Noted:
-    """An answer to come, watched; it is asked for when it is awaited."""
+    """A pending answer that is watched; the question is asked when this is awaited."""
 
     def __init__(self, attempt: Attempt, answer: Callable[[], Awaitable[Any]]) -> None:
         self._attempt = attempt
@@ -115,7 +115,7 @@ class _Noted:
 
 
 class _Watched(Agent):
-    """The mind at the act on trial; what comes after that step is not asked of it."""
+    """The mind at the act on trial; later duties are not put to it."""
 
     def __init__(self, mind: Agent, act: str, attempts: list[Attempt], *, step: str | None) -> None:
         self.kind = mind.kind
@@ -175,8 +175,8 @@ def _over(*_: Any) -> Any:
 
 
 def _prelude(script: Script, act: str) -> Scripted:
-    """Return a mind that follows *script* and stops where the mind on trial is to go on."""
-    mind = Scripted(script)  # Of this very type, so that it is asked directly, and stopping it leaves nothing behind.
+    """Return a mind that follows *script* and stops where the mind on trial takes over."""
+    mind = Scripted(script)  # Exactly this type, so that it is asked directly, and stopping it leaves nothing behind.
     if act != "perform":
         setattr(mind, act, _never)
     return mind
@@ -187,7 +187,7 @@ async def _never(*_: Any) -> Any:
 
 
 class Stage:
-    """A room that *opening* describes, with *identities* for its members, the scripts of all, and *me* on trial."""
+    """A room that *opening* describes, with *identities* for its members, everybody's scripts, and *me* on trial."""
 
     def __init__(
         self, opening: RoomOpen, identities: Mapping[str, Identity], scripts: Mapping[str, Script], me: str
@@ -248,12 +248,12 @@ class Stage:
         return self._said(replica, duty, attempts, start)
 
     def _is_reached(self, room: Room, act: str) -> bool:
-        """Tell whether the duty on trial is there, or cannot come any more."""
+        """Tell whether the duty on trial is there, or can no longer come."""
         missed = room.ending is not None and (act != "perform" or room.ending.outcome in ("no_agreement", "abandoned"))
         return missed or self._due(room, act) is not None
 
     def _due(self, room: Room, act: str) -> Duty | None:
-        """Return the duty on trial, once it is time for it; promises are for when all else is signed."""
+        """Return the duty on trial once it is due; promises are due when everything else is signed."""
         duties = [duty for duty in room.duties(self._me) if duty.act == act]
         if act != "perform":
             return duties[0] if duties else None
@@ -284,7 +284,7 @@ class Stage:
             await asyncio.sleep(POLL_S)
 
     def _said(self, replica: Replica, duty: Duty, attempts: list[Attempt], start: int) -> Said:
-        """Read off the log what the peer said since the record at *start*."""
+        """Read from the log what the peer said since the record at *start*."""
         for attempt in attempts:
             if attempt.did == "unfinished" and not attempt.seconds:
                 attempt.end("unfinished")
@@ -306,7 +306,7 @@ def _under(mandate: Mandate | None, mind: Agent) -> Agent:
 
 
 async def _until(holds: Callable[[], bool], seconds: float, seat: "asyncio.Task[None]") -> None:
-    """Wait until *holds*, *seconds* have passed, or the seat has ended; what ended it is raised."""
+    """Wait until *holds*, *seconds* have passed, or the seat has ended; an error that ended it is raised."""
     deadline = time.monotonic() + seconds
     while not holds() and time.monotonic() < deadline:
         if seat.done():
@@ -320,6 +320,6 @@ async def _end(tasks: "list[asyncio.Task[None]]") -> None:
     while pending:
         for task in pending:
             task.cancel()
-        # Where a wait ends in the very moment of its cancellation, Python 3.11 may lose the cancellation.
+        # If a wait ends in the very moment of its cancellation, Python 3.11 may lose the cancellation.
         _, pending = await asyncio.wait(pending, timeout=IDLE_S)
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -4,7 +4,7 @@
 
     SwarmError
     ├── BadInput        theirs: a file, option or name that a person gave us; says place and what is valid
-    ├── BadEntry        theirs: bytes on a log that are no valid entry; carries a stable code
+    ├── BadEntry        theirs: bytes on a log that are not a valid entry; carries a stable code
     ├── SecondProcess   theirs: another process speaks with this key in this room
     ├── ClockApart      theirs: this process's clock and the log's are too far apart
     └── WireError       the wire's: the broker or the network

@@ -119,6 +119,7 @@ def evaluate(node: Node | None, instance: Instance, now: Instant, reading: Readi
 
 
 def _wanted(leaf: Leaf, instance: Instance, now: Instant, reading: Reading) -> Answer:
+    # docs/tracker.md, clause 5: `last` itself is still in time.
     last, closes, items = limit_of(leaf, instance)
     assert instance.marks is not None
     mark = instance.marks[leaf.index]
@@ -135,6 +136,7 @@ def _wanted(leaf: Leaf, instance: Instance, now: Instant, reading: Reading) -> A
 def _negated(leaf: Leaf, instance: Instance, now: Instant, reading: Reading) -> Answer:
     last, closes, items = limit_of(leaf, instance)
     starts = [instance.starts[end.clock] for end in leaf.running if end.clock is not None]
+    # docs/tracker.md, clause 7: `no X` "looks from E to E + D, both included; an earlier X does not break it".
     begins = max((start.at for start in starts if start is not None), default=BEFORE_ALL)
     if None not in starts:
         assert instance.marks is not None

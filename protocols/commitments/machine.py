@@ -309,6 +309,8 @@ class Machine(Registry):
 
     def _fail(self, instance: Instance, move: Move, worst: Answer) -> Instant:
         """Move an instance whose condition fails in the worst reading; return when time alone changes more."""
+        # docs/tracker.md, clause 15: "A state is reached when all readings agree." If only unsettled reports leave it
+        # open, the state is unconfirmed (the unanswered ones would suffice) or disputed.
         program = instance.program
         node = program.antecedent if move is Move.EXPIRE else program.consequent
         best = worst if instance.unsettled is None else evaluate(node, instance, self.now, BEST)
@@ -320,6 +322,7 @@ class Machine(Registry):
             if answered.verdict is TRUE:
                 self._wait(instance, Move.MISS_ANSWER, since, answered.items)
             else:
+                # Clause 15: "since the deadline, or since the dispute if that is later".
                 since = max(since, self._last_dispute(instance, best.items))
                 self._wait(instance, Move.MEET_DISPUTE, since, best.items)
         return best.at if best.verdict is OPEN else NEVER
@@ -347,6 +350,7 @@ class Machine(Registry):
         """Make a move of the table and tell everything that waits for it."""
         before, after = instance.state, target(instance.state, move, instance.before)
         known = max(since, self.stamp)
+        # docs/tracker.md, clause 3: `since` is "never before creation, nor before the `since` of the preceding state".
         since = max(since, instance.floor)
         instance.state, instance.since, instance.because = after, since, items
         if after is CONDITIONAL or after is DETACHED:

@@ -59,6 +59,7 @@ def find(machine: Machine, name: str) -> list[Instance]:
 def _judge(
     machine: Machine, instance: Instance, move: Move, act: Act, parties: Collection[str], powers: Powers
 ) -> None:
+    # docs/tracker.md, clause 18, gives the order: not_allowed, unknown_party, terminal_state, wrong_state.
     _permit(instance, move, act, powers)
     name, state = instance.name, instance.state
     if act.to is not None and act.to not in parties:
@@ -67,6 +68,7 @@ def _judge(
         if state in TERMINAL:
             raise ActRefused("terminal_state", f"{name} is {state} and stays so")
         raise ActRefused("wrong_state", f"{name} is {state}: no {move} from there")
+    # Clause 19: "nobody may keep the money by not confirming it".
     if move is Move.CANCEL and instance.standing is State.CONDITIONAL and _is_given(machine, instance):
         raise ActRefused("wrong_state", f"{name}: a report that nobody has settled would detach it")
     if move is Move.DELEGATE and act.to == instance.debtor:
@@ -87,6 +89,7 @@ def _permit(instance: Instance, move: Move, act: Act, powers: Powers) -> None:
         case Role.OFFERED:
             allowed = (instance.offer,)
         case Role.EMPOWERED:
+            # Clause 21: "If no `resume` power is given, a party that may suspend may also resume."
             allowed = powers.get(move.value, powers.get("suspend", ()))
     if act.by not in allowed:
         named = [name for name in allowed if name is not None]
@@ -116,6 +119,7 @@ def _do(machine: Machine, instance: Instance, move: Move, act: Act) -> None:
         case Move.DELEGATE:
             instance.offer = act.to
         case Move.ACCEPT:
+            # Clause 20: earlier debtors are answerable.
             earlier = (*(name for name in instance.answerable if name != instance.debtor), instance.debtor)
             instance.answerable = tuple(name for name in earlier if name != act.by)
             instance.debtor, instance.offer = act.by, None

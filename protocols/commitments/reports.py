@@ -86,6 +86,7 @@ class Reports:
 
     def judge(self, act: Act) -> EventRule:
         """Return the rule of the event that *act* reports, or raise `ActRefused`."""
+        # docs/tracker.md, clause 12: who may report; "in a room, only listed events may be reported".
         event = act.event or ""
         rule = self.rules.get(event)
         if rule is None:
@@ -105,6 +106,7 @@ class Reports:
             self.same_time.clear()
         if act.report is None or act.report not in self.ids:
             return False
+        # Clause 12: the same content counts once; "any other content under that id is `conflicting_report`".
         if self.same_time.get(act.report) == (act.event, act.by, act.attributes):
             return True
         raise ActRefused("conflicting_report", f"another report has the id {act.report!r}")
@@ -136,8 +138,10 @@ class Reports:
         if act.by != answerer:
             who = f"only {answerer} may" if answerer is not None else "nobody has to"
             raise ActRefused("not_allowed", f"{act.do} {found.event}: {who}")
+        # Clause 13: "Nobody may answer their own report."
         if act.by == found.by:
             raise ActRefused("not_allowed", f"{act.by} reported it and cannot {act.do} it")
+        # Clause 13: "A confirmation is final; a disputed report may still be confirmed."
         if isinstance(found, Settled):
             raise ActRefused("wrong_state", f"the report is settled: {found.outcome}")
         if act.do == "decide" and not found.disputed:

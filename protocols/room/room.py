@@ -88,6 +88,8 @@ class Room:
 
     def apply(self, event: Event) -> list[Finding]:
         """Fold one event: let log time move, judge the body, close the step if it is complete."""
+        # docs/protocol/rooms.md, "Steps": time moves (1, 2), the cost is counted and the body is judged (3), and a step
+        # that everybody has answered closes at this record (4).
         before = len(self.findings)
         self.position = event.position
         self.pass_time(event.at)
@@ -103,6 +105,7 @@ class Room:
     def pass_time(self, at: Instant) -> None:
         """Let log time reach *at*: close a step whose deadline has passed, and let promises' windows pass."""
         self.at = max(self.at, at)
+        # "Steps", 1: "If the open step's deadline is before log time, the step closes at this record."
         if self.step is not None and is_late(self.step.deadline, self.at):
             self._close_step()
         if self.promises is not None:
@@ -121,6 +124,7 @@ class Room:
         body = event.body
         if event.author not in self.setting.members:
             raise Refused("not_a_member", "only members of the roster speak in a room")
+        # "Steps": `room.tick` is accepted always, `room.leave` once.
         if isinstance(body, Tick):
             return []
         if isinstance(body, RoomOpen):
@@ -140,6 +144,7 @@ class Room:
 
     def _step_for(self, event: Event) -> Step:
         """Return the open step that *event* may answer, or raise `Refused`."""
+        # "Steps": a body "is refused with the code of the first condition that holds", in the order of that table.
         named, step = getattr(event.body, "step", ""), self.step
         if step is None or named != step.id:
             if named in self.closed:
@@ -167,6 +172,7 @@ class Room:
         step = self._step_for(event)
         assert self.stage is not None
         findings = self.stage.answer(step, event)
+        # "A body that they refuse is not an answer, and another may follow": a refusal has left this method already.
         if event.author in step.expected:
             step.answers[event.author] = event.position
         if not self.stage.is_void(step, event.author):
@@ -251,6 +257,7 @@ class Room:
         assert step is not None and stage is not None
         step.closed, self.step = self.position, None
         self.closed[step.id] = step
+        # "If a step closes by 1, each member that is still awaited is `silent`."
         if is_late(step.deadline, self.at):
             self.findings += [
                 Finding("silent", self.position, member, f"{member} did not answer {step.id} by its deadline")
@@ -258,6 +265,7 @@ class Room:
             ]
         following, findings = stage.close(step, self.present)
         self.findings += findings
+        # "Budgets and loops": with nothing left of an amount, no further step opens, except those beyond the budget.
         spent = self.spending.used_up()
         if spent is not None and isinstance(following, Plan) and self.ending is None and not following.beyond_budget:
             following = Ending(NO_AGREEMENT, f"budget: the room has no {spent} left")
@@ -269,7 +277,7 @@ class Room:
             seconds = self.setting.opening.rules.step_seconds
             self.step = Step.open(following, position=self.position, at=self.at, seconds=seconds)
             self.spending.share_out(self.step.expected)
-            # A step that expects nobody closes where it opens.
+            # "Steps", 4: "A step that waits for nobody closes where it opens."
             self._close_if_complete()
         elif isinstance(following, Ending):
             self._end(following)
@@ -286,6 +294,7 @@ class Room:
             # The result is signed: the rest of the agenda is not carried out.
             self.stage = None
             return
+        # "Joining": "Without `concord` on the agenda, the room is *agreed* at this record."
         if self.stage is self.joining and "concord" not in agenda:
             self._agree()
         for item, stage_of in AGENDA.items():

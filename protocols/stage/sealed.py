@@ -73,8 +73,10 @@ class SealedRound(Generic[C]):
             said = seal_digest(setting.room, setting.keys[author], self.seal_step, body.nonce, body.content)
         except ValueError as error:
             raise Refused("reveal_mismatch", str(error)) from None
+        # docs/protocol/rooms.md, "Sealing": such a reveal is refused, and "the true one may follow".
         if said != self.seals[author]:
             raise Refused("reveal_mismatch", "the content and nonce do not give the sealed digest")
+        # "A reveal that does is an answer, whatever it contains": content that breaks the rules is void, and final.
         self.nonces[author] = body.nonce
         try:
             self.contents[author] = judge(author, body.content)

@@ -48,8 +48,8 @@ def peer_command(
 ) -> int:
     """Stand by, and join the rooms that accepted openers invite this key to.
 
-    Prints one line for each room that is over; all else goes to stderr. SIGINT and SIGTERM end it in order: no more
-    rooms, and what is in flight is read back. The same command takes its rooms up again.
+    Prints one line for each room that is over; everything else goes to stderr. SIGINT and SIGTERM end it in order: no
+    more rooms, and what is in flight is read back. The same command takes its rooms up again.
 
     Example: swarm peer ben.yaml --key ben.key --server nats://127.0.0.1:4222 --accept UADA… --dir ./ben
 

@@ -152,6 +152,7 @@ class Chain:
         return link
 
     def _read(self, stored: Stored) -> tuple[Entry | None, BadEntry | None]:
+        # docs/protocol/entries.md, "What a record is": the first table, whose checks are made in this order.
         try:
             entry = parse_entry(stored.payload)
             if entry.author != stored.author:
@@ -169,6 +170,7 @@ class Chain:
         if entry is None:
             assert problem is not None
             return Link(record, self.at, False, problem.code, str(problem))
+        # The second table of that section: the first case that applies, in this order.
         chain = self.authors[record.author]
         said = len(chain.ids)
         if entry.n <= said:
@@ -184,6 +186,7 @@ class Chain:
         if abs(record.stored - entry.sent) > self.skew:
             why = f"stored {format_instant(record.stored)}, its author's clock said {format_instant(entry.sent)}"
             return Link(record, self.at, False, "clock_disputed", why)
+        # "It moves before the body is judged, even if the body is refused." Disputed clocks do not move log time.
         self.at = max(self.at, record.stored)
         if entry.seen_count < max(before, chain.seen):
             why = f"had seen {max(before, chain.seen)} records before, now says {entry.seen_count}"

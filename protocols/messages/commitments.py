@@ -203,10 +203,16 @@ COMMITMENT_BODIES = (
 )
 """Everything that is said about promises. A new act is a model in this tuple; the rest of the tables select from it."""
 
+
+def verb_of(kind: str) -> str:
+    """Return the verb of the *kind* of a body about promises: the last part of it."""
+    return kind.rpartition(".")[2]
+
+
 ACTS: Final[Mapping[str, type[Message]]] = {
-    body.model_fields["kind"].default.rpartition(".")[2]: body for body in COMMITMENT_BODIES
+    verb_of(body.model_fields["kind"].default): body for body in COMMITMENT_BODIES
 }
-"""The acts on promises: the verb, which is the last part of the kind, and the model of the body."""
+"""The acts on promises: the verb, and the model of the body."""
 ON_COMMITMENT: Final[Mapping[str, type[Message]]] = {
     verb: body for verb, body in ACTS.items() if "commitment" in body.model_fields
 }

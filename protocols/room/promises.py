@@ -22,7 +22,7 @@ from protocols.core.instants import Instant, show_instant
 from protocols.core.names import Apart, check_apart, check_name
 from protocols.duties.duties import OperationDone, PerformDuty, ReportAsked
 from protocols.messages.bodies import kind_of
-from protocols.messages.commitments import CommitmentTerms, CreateCommitment, ReportEvent
+from protocols.messages.commitments import CommitmentTerms, CreateCommitment, ReportEvent, verb_of
 from protocols.messages.room import RoomOpen
 from protocols.room.calendar import Calendar
 from protocols.room.loops import Exchange
@@ -154,7 +154,7 @@ class Promises:
             self.reported.setdefault(event.author, []).append(said)
         elif not isinstance(body, CreateCommitment) and hasattr(body, "commitment"):
             done = OperationDone(
-                do=kind_of(body).removeprefix("commitment."),
+                do=verb_of(kind_of(body)),
                 commitment=body.commitment,
                 because=getattr(body, "because", None),
             )

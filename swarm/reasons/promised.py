@@ -9,7 +9,7 @@ from protocols.commitments.status import Status
 from protocols.commitments.tree import LifeCycle, leaves
 from protocols.core.instants import show_instant
 from protocols.messages.bodies import parse_body
-from protocols.messages.commitments import COMMITMENT_BODIES, CommitmentTerms, CreateCommitment
+from protocols.messages.commitments import COMMITMENT_BODIES, CommitmentTerms, CreateCommitment, verb_of
 from protocols.room.joining import PROMISING
 from protocols.room.room import Room
 from swarm.ledger.chain import Record
@@ -147,7 +147,7 @@ def _entry_in_words(what: Fold | Room, position: int) -> str:
         return ""
     if not isinstance(body, COMMITMENT_BODIES) or isinstance(body, CreateCommitment):
         return ""
-    verb = record.entry.kind.rpartition(".")[2]
+    verb = verb_of(record.entry.kind)
     verb = _VERBS.get(verb, f"said {verb} of")
     plain = body.plain()
     about = plain.get("event") or plain.get("commitment") or _reported(what, plain.get("report", ""))

@@ -28,6 +28,7 @@ from protocols.messages.commitments import (
     AcceptCommitment,
     CommitmentTerms,
     CreateCommitment,
+    verb_of,
 )
 from protocols.messages.concord import BallotContent, Improve, Option, Proposal, Quote, Ratify, Value
 from protocols.messages.room import Join
@@ -292,7 +293,7 @@ class _Judge:
 
     def act(self, body: Message, *, of_its_own: bool) -> Breach | None:
         """Judge an act on promises; to make the promises that the opening lists is not an act of the member's own."""
-        verb = kind_of(body).partition(".")[2]
+        verb = verb_of(kind_of(body))
         if of_its_own and self.mandate.acts is not None and verb not in self.mandate.acts:
             return Breach(f"acts.{verb}", f"allowed: {', '.join(self.mandate.acts) or 'none'}")
         if isinstance(body, CreateCommitment):

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from protocols.commitments.acts import Act
-from protocols.commitments.chronicle import Chronicle
+from protocols.commitments.acts import Act, act_of
+from protocols.commitments.chronicle import Chronicle, Passage
 from protocols.commitments.tracker import Tracker
 from protocols.core.instants import HOUR, parse_instant
+from protocols.core.message import Message
 from protocols.messages.commitments import CommitmentTerms
+from protocols.messages.room import Leave, Tick
 from swarm.ledger.file import LedgerReader
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
@@ -72,6 +74,38 @@ def test_what_hands_a_promise_over_is_kept_too() -> None:
     assert [(m.before, m.after, m.text) for m in chronicle.moves] == [
         ("conditional", "conditional", "creditor is cyd, was bob")
     ]
+
+
+def test_what_hands_nothing_over_is_no_move() -> None:
+    """A waiver of a promise that nobody knows, or that was never broken, changes neither state nor parties."""
+    chronicle = Chronicle(("ann", "bob"), {})
+    chronicle.declare(SOLD, assumed=True)
+    for name in ("lamp", "goods"):
+        assert chronicle.apply(Act(NOON, 1, "bob", "waive", commitment=name)).refusals
+    assert chronicle.apply(Act(NOON, 2, "bob", "assign", commitment="goods", to="bob")).refusals == ()
+    assert chronicle.moves == []
+
+
+def test_a_move_has_its_form_as_json() -> None:
+    """What a view prints: instants as text, the start of everything as null."""
+    assert Passage("goods", "none", "conditional", None, NOON, (1,), noted=1).plain() == {
+        "commitment": "goods",
+        "before": "none",
+        "after": "conditional",
+        "since": None,
+        "known": "2030-01-01T12:00:00Z",
+        "because": [1],
+        "by_time": False,
+        "noted": 1,
+        "text": "",
+    }
+
+
+@pytest.mark.parametrize("body", [Tick(), Leave(because="must go")], ids=["tick", "leave"])
+def test_what_is_not_about_promises_is_no_act(body: Message) -> None:
+    """Who hands the tracker something else is told so."""
+    with pytest.raises(TypeError, match="no body about commitments"):
+        act_of(body, at=NOON, item=1, by="ann", entry_id="0" * 64)
 
 
 def test_looking_ahead_leaves_what_was_kept() -> None:

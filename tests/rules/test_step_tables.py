@@ -202,6 +202,15 @@ def test_a_picture_has_a_box_a_step_and_an_arrow_a_way() -> None:
     ]
 
 
+def test_at_a_revealing_step_there_is_nothing_to_check() -> None:
+    """What a reveal holds was checked before it was sealed; the box gives it as it was."""
+    table = Room_("ab", agenda=["accord"]).join()
+    for member in "ab":
+        table.seal(member, {"interpretations": {}})
+    assert table.step == reveal_of(accord.MEANING)
+    table.room.check("a", {"anything": 1})
+
+
 def test_a_stage_that_forgets_a_part_says_which() -> None:
     """Who writes a stage and leaves out what its table needs is told so at once, not by a wrong room."""
 

@@ -100,14 +100,17 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 def _agent_schema() -> dict[str, Any]:
     """Return the schema of an agent file: one member without its name, what it accepts, and the commands to run."""
+    from swarm.scenario.accepting import Accepts
     from swarm.scenario.hooks import On
-    from swarm.scenario.members import Accepts, Member
+    from swarm.scenario.members import Member
 
     schema: dict[str, Any] = _as_written(TypeAdapter(Member).json_schema(by_alias=True))
+    accepts = _as_written(Accepts.model_json_schema(by_alias=True))
+    schema["$defs"] |= accepts.pop("$defs")
     for model in schema["$defs"].values():
         if {"name", "agent"} <= model.get("properties", {}).keys():
             del model["properties"]["name"]
-            model["properties"]["accepts"] = _as_written(Accepts.model_json_schema(by_alias=True))
+            model["properties"]["accepts"] = accepts
             model["properties"]["on"] = _as_written(On.model_json_schema(by_alias=True))
             model["required"] = [field for field in model["required"] if field != "name"]
     return schema

@@ -28,7 +28,8 @@ from swarm.ledger.status import status_of
 from swarm.log.port import Log, Stored
 from swarm.peers.hooks import Hooks
 from swarm.peers.rooms import Gate, Rooms, Stopping
-from swarm.scenario.members import Accepts, AgentFile, agent_config, read_agent
+from swarm.scenario.accepting import outside
+from swarm.scenario.members import AgentFile, agent_config, read_agent
 from swarm.scenario.minds import make_agent
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
@@ -98,21 +99,6 @@ def read_agent_file(path: str | os.PathLike[str]) -> AgentFile:
         file = file.model_copy(update={"member": file.member.model_copy(update={"folder": str(folder)})})
     make_agent(agent_config(file.member))
     return file
-
-
-def outside(accepts: Accepts, room: Room) -> str | None:
-    """Return why *room* is outside the bounds of *accepts*, in words that others may read; None if it is within."""
-    opening = room.setting.opening
-    seconds, members = opening.rules.step_seconds, len(opening.roster)
-    if accepts.min_step_seconds is not None and seconds < accepts.min_step_seconds:
-        return f"its steps have {seconds} s; this peer needs {accepts.min_step_seconds} s"
-    if accepts.max_members is not None and members > accepts.max_members:
-        return f"it has {members} members; this peer joins at most {accepts.max_members}"
-    if accepts.issues is not None:
-        others = sorted(set(opening.issues) - set(accepts.issues))
-        if others:
-            return f"it decides {', '.join(others[:5])}, which this peer does not settle"
-    return None
 
 
 class StandingPeer:
@@ -362,7 +348,7 @@ class StandingPeer:
         """Return a fresh mind for a room, or one that declines it; bounds apply only to rooms not yet joined."""
         room, name = replica.room, replica.name
         member = next(each.name for each in room.setting.opening.roster if each.key == self._identity.public)
-        because = outside(self._file.accepts, room)
+        because = outside(self._file.accepts, room.setting.opening, member)
         if because is not None and any(isinstance(duty, JoinDuty) for duty in room.duties(member)):
             _log.warning("%s: declined: %s", name, visible(because))
             return _Declining(because)

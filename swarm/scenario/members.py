@@ -16,6 +16,7 @@ from agents.script import Script
 from agents.utility import Utility
 from protocols.core.message import Key, Message, Name, Text
 from swarm.files.document import Source, load, validate
+from swarm.scenario.accepting import Accepts
 from swarm.scenario.hooks import On
 from swarm.seat.mandate import Mandate
 
@@ -106,15 +107,6 @@ Member = Annotated[
     | Annotated[CustomMember, Tag("CustomMember")],
     Discriminator(_kind),
 ]
-
-
-class Accepts(Message):
-    """Which rooms a standing peer joins: whose, and within which bounds."""
-
-    openers: list[Key] = Field(default_factory=list)
-    min_step_seconds: Annotated[int, Field(ge=1)] | None = None
-    max_members: Annotated[int, Field(ge=2, le=64)] | None = None
-    issues: list[Name] | None = None
 
 
 def _agent_file(value: Any) -> Any:

@@ -26,7 +26,9 @@ from protocols.stage.stage import Refused
 from swarm.errors import BadInput
 from swarm.files.document import Document, Source, load, validate
 from swarm.scenario.members import CustomMember, ExecMember, Member, ScriptedMember, UtilityMember
-from swarm.seat.mandate import Breach, Mandate, offer_breach, promise_breach, reserve_breach
+from swarm.seat.limits import Breach, Listed
+from swarm.seat.mandate import Mandate, offer_breach, reserve_breach
+from swarm.seat.owing import Circumstances, promise_breach
 
 MOST_VALUES = 1000
 
@@ -263,7 +265,7 @@ def _check_mandates(scenario: Scenario, document: Document) -> None:
             continue
         mandate, path = member.mandate, ("members", place, "mandate")
         _known_to_room(mandate, scenario, document, path)
-        found = promise_breach(mandate, member.name, scenario.promises)
+        found = promise_breach(mandate.promises, member.name, scenario.promises, _circumstances(scenario))
         if found is not None:
             raise document.error((*path, "promises"), f"the room's promises are {found.private}")
         for said, problem in _own_answers(member, place, scenario):
@@ -285,15 +287,22 @@ def _known_to_room(mandate: Mandate, scenario: Scenario, document: Document, pat
                 text = f"{name!r} is no {kind} of this room; valid: {', '.join(known) or 'none'}"
                 raise document.error((*path, *where, below), text)
     for issue, allowed in mandate.offers.items():
-        values = scenario.issues[issue].values
+        values, unit = scenario.issues[issue].values, scenario.issues[issue].unit
         texts = [str(value) for value in values]
-        for value in allowed if isinstance(allowed, list) else ():
+        if unit != allowed.unit:
+            text = f"the unit of {issue} is {unit or 'none'}, and not {allowed.unit or 'none'}"
+            raise document.error((*path, "offers", issue), text)
+        for value in allowed.values if isinstance(allowed, Listed) else ():
             if str(value) not in texts:
                 text = f"{str(value)!r} is not one of {', '.join(texts)}"
                 raise document.error((*path, "offers", issue), text)
-        if all(offer_breach(mandate, {issue: [value]}) is not None for value in values):
+        if all(offer_breach(mandate, {issue: [value]}, scenario.issues) is not None for value in values):
             text = f"allows no value of {issue}; the room's are {', '.join(texts)}"
             raise document.error((*path, "offers", issue), text)
+
+
+def _circumstances(scenario: Scenario, owed: Sequence[str] = ()) -> Circumstances:
+    return Circumstances({terms.id: terms for terms in scenario.promises}, scenario.events, owed)
 
 
 def _own_answers(member: Any, place: int, scenario: Scenario) -> Iterator[tuple[tuple[str | int, ...], Breach | None]]:
@@ -302,11 +311,12 @@ def _own_answers(member: Any, place: int, scenario: Scenario) -> Iterator[tuple[
     if isinstance(member, ScriptedMember):
         for path, option in _scripted_options(member, place):
             offer = {issue: [value] for issue, value in option.offer.items()}
-            yield path, offer_breach(mandate, offer)
+            yield path, offer_breach(mandate, offer, scenario.issues)
             owed = [terms.id for terms in scenario.promises if terms.debtor == member.name]
-            yield path, promise_breach(mandate, member.name, option.commitments, scenario.promises, owed)
+            made = promise_breach(mandate.promises, member.name, option.commitments, _circumstances(scenario, owed))
+            yield path, made
         for issue, values in member.quotes.items():
-            yield (*here, "quotes", issue), offer_breach(mandate, {issue: values})
+            yield (*here, "quotes", issue), offer_breach(mandate, {issue: values}, scenario.issues)
     proposes = isinstance(member, UtilityMember) or (isinstance(member, ScriptedMember) and member.proposes)
     if proposes and "concord" in scenario.agenda:
         yield (*here, "reserve"), reserve_breach(mandate, member.reserve)

@@ -19,7 +19,7 @@ from protocols.messages.commitments import AcceptCommitment, CommitmentTerms, Cr
 from protocols.messages.concord import Option
 from protocols.room.room import Room
 from swarm.seat.excuses import Excused
-from swarm.seat.mandate import Mandate, known_terms
+from swarm.seat.mandate import Mandate, taken_over
 
 
 class ApprovalRequest(Message):
@@ -79,8 +79,9 @@ def request_for(
     elif kind == "commitment.create":
         mine = CreateCommitment.model_validate(dict(body)).commitments
     elif kind == "commitment.accept":
-        name = AcceptCommitment.model_validate(dict(body)).commitment.partition("[")[0]
-        mine = [terms.model_copy(update={"debtor": member}) for terms in known_terms(room) if terms.id == name]
+        name = AcceptCommitment.model_validate(dict(body)).commitment
+        taken = taken_over(room, name, member)
+        mine = [] if taken is None else [taken.model_copy(update={"id": name.partition("[")[0]})]
     else:
         return None
     plain = dict(body)

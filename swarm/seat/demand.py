@@ -6,7 +6,7 @@ a condition that something must not happen. Amounts are exact fractions.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from protocols.commitments.conditions import parse
@@ -26,20 +26,23 @@ class Demand:
     """Events that may have to be brought about, and the sum of each attribute that they require.
 
     ``beyond`` are attributes whose sum must be exceeded (``>``); ``odd`` are those required to be something other than
-    a number.
+    a number. ``attributes`` are all of which something is required, upper limits included. ``beside`` holds, for each
+    time that an amount is required, its attribute and what others must exactly be in the same report.
     """
 
     events: frozenset[str] = frozenset()
     amounts: Mapping[str, Fraction] = field(default_factory=dict)
     beyond: frozenset[str] = frozenset()
     odd: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+    beside: frozenset[tuple[str, frozenset[tuple[str, str]]]] = frozenset()
 
-    def exceeds(self, attribute: str, most: str) -> bool:
-        """Return whether more than *most* of *attribute* may be demanded.
+    def exceeds(self, attribute: str, most: str, times: int = 1) -> bool:
+        """Return whether more than *most* of *attribute* may be demanded by so many promises of these terms.
 
         A value that is not a number counts as more.
         """
-        amount = self.amounts.get(attribute, Fraction())
+        amount = times * self.amounts.get(attribute, Fraction())
         too_much = amount > Fraction(most) or (attribute in self.beyond and amount == Fraction(most))
         return too_much or attribute in self.odd
 
@@ -66,9 +69,13 @@ def _demand(condition: Condition, known: Mapping[str, CommitmentTerms], above: f
             return _demand(parse(known[other].consequent), known, above | {other})
         case AtLeast(count=count, event=event):
             once = _of_event(event)
-            return Demand(once.events, {name: count * a for name, a in once.amounts.items()}, once.beyond, once.odd)
+            return replace(once, amounts={name: count * amount for name, amount in once.amounts.items()})
         case Totalling(event=event, attribute=attribute, amount=amount):
-            total = Demand(amounts={attribute: max(Fraction(amount), Fraction())})
+            total = Demand(
+                amounts={attribute: max(Fraction(amount), Fraction())},
+                attributes=frozenset({attribute}),
+                beside=frozenset({(attribute, _exact(event))}),
+            )
             return _joined([_of_event(event), total], summed=False)
         case Event():
             return _of_event(condition)
@@ -76,18 +83,32 @@ def _demand(condition: Condition, known: Mapping[str, CommitmentTerms], above: f
 
 def _of_event(event: Event) -> Demand:
     amounts: dict[str, Fraction] = {}
-    beyond, odd = set(), set()
+    beyond, odd, required = set(), set(), set()
     for each in event.filters:
         if each.op not in _LEAST:
             continue
+        required.add(each.attribute)
         if not each.value.is_number or NUMBER.fullmatch(each.value.text) is None:
             odd.add(each.attribute)
             continue
-        # A negative amount must not make room for another amount.
+        # A negative amount must not make room for another one.
         amounts[each.attribute] = max(amounts.get(each.attribute, Fraction()), Fraction(each.value.text))
         if each.op == ">":
             beyond.add(each.attribute)
-    return Demand(frozenset({event.name}), amounts, frozenset(beyond), frozenset(odd))
+    exact = _exact(event)
+    return Demand(
+        frozenset({event.name}),
+        amounts,
+        frozenset(beyond),
+        frozenset(odd),
+        frozenset(each.attribute for each in event.filters),
+        frozenset((attribute, exact) for attribute in required),
+    )
+
+
+def _exact(event: Event) -> frozenset[tuple[str, str]]:
+    """Return the attributes that a report of *event* must have with exactly one text, and these texts."""
+    return frozenset((each.attribute, each.value.text) for each in event.filters if each.op == "=")
 
 
 def _joined(parts: list[Demand], *, summed: bool) -> Demand:
@@ -101,4 +122,6 @@ def _joined(parts: list[Demand], *, summed: bool) -> Demand:
         amounts,
         frozenset().union(*(part.beyond for part in parts)),
         frozenset().union(*(part.odd for part in parts)),
+        frozenset().union(*(part.attributes for part in parts)),
+        frozenset().union(*(part.beside for part in parts)),
     )

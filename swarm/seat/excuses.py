@@ -1,6 +1,6 @@
 """Why a mind gave no usable answer."""
 
-from swarm.seat.mandate import Breach
+from swarm.seat.limits import Breach
 
 LONGEST_REASON = 500
 

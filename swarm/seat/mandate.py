@@ -8,16 +8,13 @@ it. ``docs/mandate.md`` describes the fields.
 `breach` is pure: it reads the mandate, the room and what would be said, and changes nothing.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from agents.script import Score, ValueWritten
 from protocols.commitments.acts import ANSWERS, OPERATIONS
-from protocols.commitments.tree import NUMBER
 from protocols.concord.options import complete
 from protocols.core.message import Message, Name
 from protocols.duties.duties import Duty, PerformDuty, ProposeDuty, RatifyDuty, ScoreDuty
@@ -28,13 +25,14 @@ from protocols.messages.commitments import (
     AcceptCommitment,
     CommitmentTerms,
     CreateCommitment,
+    ReportEvent,
     verb_of,
 )
-from protocols.messages.concord import BallotContent, Improve, Option, Proposal, Quote, Ratify, Value
+from protocols.messages.concord import BallotContent, Improve, Issue, Option, Proposal, Quote, Ratify, Value
 from protocols.messages.room import Join
 from protocols.room.room import Room
-from swarm.files.scalars import DecimalText
-from swarm.seat.demand import CannotTell, demand_of
+from swarm.seat.limits import Breach, Offered, PromiseBounds, ReserveBounds, ScoreBounds, among
+from swarm.seat.owing import Circumstances, promise_breach, report_breach
 
 if TYPE_CHECKING:
     Verb = str
@@ -43,116 +41,12 @@ else:
     """What can be said about promises: the last part of the kind of its body."""
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
-    """What a mandate does not allow.
-
-    ``where`` names the part of the mandate (``offers.discount``) and may appear on the record; ``why`` contains values
-    and limits, and is only for the mind and the owner of the file.
-    """
-
-    where: str
-    why: str
-
-    @property
-    def public(self) -> str:
-        """The reason that an entry may carry."""
-        return f"outside its mandate: {self.where}"
-
-    @property
-    def private(self) -> str:
-        """The reason that the mind is given when it is asked again."""
-        return f"outside your mandate: {self.where}: {self.why}"
-
-
-class Bounds(Message):
-    """The least and the greatest number allowed, both included. A value that is not a number is outside."""
-
-    min: DecimalText | None = None
-    max: DecimalText | None = None
-
-    @model_validator(mode="after")
-    def _of_use(self) -> "Bounds":
-        if self.min is None and self.max is None:
-            raise ValueError("bounds need min, max or both")
-        if self.min is not None and self.max is not None and Fraction(self.min) > Fraction(self.max):
-            raise ValueError(f"min {self.min} is above max {self.max}, which leaves nothing")
-        return self
-
-    def why_not(self, value: Value) -> str | None:
-        """Return why *value* is outside, None if it is inside."""
-        text = str(value)
-        if NUMBER.fullmatch(text) is None:
-            return f"{text!r} is no number"
-        if self.max is not None and Fraction(text) > Fraction(self.max):
-            return f"{text} is above {self.max}"
-        if self.min is not None and Fraction(text) < Fraction(self.min):
-            return f"{text} is below {self.min}"
-        return None
-
-
-class ScoreBounds(Message):
-    """Bounds on scores. ``outside`` is for options that the mandate's offers or promises do not allow.
-
-    ``outside: reject`` requires that such an option be rejected, or scored 0 if no rejection is left; a number is the
-    highest score it may get. ``min`` holds for all other options, and forbids rejecting them; ``max`` holds for every
-    option.
-    """
-
-    min: Score | None = None
-    max: Score | None = None
-    outside: Literal["reject"] | Score | None = None
-
-    @model_validator(mode="after")
-    def _in_order(self) -> "ScoreBounds":
-        _in_order(self.min, self.max)
-        if isinstance(self.outside, int) and self.max is not None and self.outside > self.max:
-            raise ValueError(f"outside {self.outside} is above max {self.max}")
-        return self
-
-
-class ReserveBounds(Message):
-    """The lowest and the highest reserve.
-
-    Without a reserve any deal is accepted, which is outside if there is a ``min``.
-    """
-
-    min: Score | None = None
-    max: Score | None = None
-
-    @model_validator(mode="after")
-    def _in_order(self) -> "ReserveBounds":
-        _in_order(self.min, self.max)
-        return self
-
-
-def _in_order(low: int | None, high: int | None) -> None:
-    if low is not None and high is not None and low > high:
-        raise ValueError(f"min {low} is above max {high}, which leaves nothing")
-
-
-class Most(Message):
-    """The highest amount, a decimal."""
-
-    max: DecimalText
-
-
-class PromiseBounds(Message):
-    """Bounds on what the member promises as debtor.
-
-    ``never_debtor_of`` names events that none of its promises may demand. ``attributes`` is the highest amount of an
-    attribute that one promise may demand. ``max`` is how many promises it may make in one room.
-    """
-
-    never_debtor_of: list[Name] = Field(default_factory=list)
-    attributes: dict[Name, Most] = Field(default_factory=dict)
-    max: Annotated[int, Field(ge=0)] | None = None
-
-
 class Mandate(Message):
     """What may be signed in a member's name. A missing field sets no bound."""
 
-    offers: dict[Name, Bounds | Annotated[list[ValueWritten], Field(min_length=1)]] = Field(default_factory=dict)
+    offers: dict[Name, Offered] = Field(default_factory=dict)
+    offers_only: bool = False
+    """Whether nothing may be offered on an issue that ``offers`` does not list."""
     scores: ScoreBounds | None = None
     reserve: ReserveBounds | None = None
     promises: PromiseBounds | None = None
@@ -181,7 +75,7 @@ def breach(
     if isinstance(body, Join):
         return judge.promises(room.setting.opening.promises)
     if isinstance(body, Quote):
-        return offer_breach(mandate, body.values)
+        return offer_breach(mandate, body.values, room.setting.opening.issues)
     if isinstance(body, Improve):
         return judge.proposal(body.option)
     if isinstance(body, Ratify):
@@ -191,13 +85,21 @@ def breach(
     return None
 
 
-def offer_breach(mandate: Mandate, offer: Mapping[str, Iterable[Value]]) -> Breach | None:
-    """Return what *mandate* does not allow of an *offer*, given as the values that it proposes for each issue."""
-    for issue, allowed in mandate.offers.items():
-        for value in offer.get(issue, ()):
-            why = _why_not_offered(allowed, value)
+def offer_breach(mandate: Mandate, offer: Mapping[str, Iterable[Value]], issues: Mapping[str, Issue]) -> Breach | None:
+    """Return what *mandate* does not allow of an *offer*: for each of the room's *issues*, the values offered."""
+    for issue, values in offer.items():
+        if mandate.offers_only and issue not in mandate.offers:
+            return Breach("offers_only", f"{issue} is none of {', '.join(mandate.offers) or 'nothing'}")
+        name = among(issue, mandate.offers)
+        if name is None:
+            continue
+        allowed, unit = mandate.offers[name], issues[issue].unit if issue in issues else None
+        whys = (
+            [] if unit == allowed.unit else [f"the unit of {issue} is {unit or 'none'}, not {allowed.unit or 'none'}"]
+        )
+        for why in (*whys, *(allowed.why_not(value) for value in values)):
             if why is not None:
-                return Breach(f"offers.{issue}", why)
+                return Breach(f"offers.{name}", why)
     return None
 
 
@@ -210,44 +112,6 @@ def reserve_breach(mandate: Mandate, reserve: int | None) -> Breach | None:
         return Breach("reserve", f"{'none' if reserve is None else reserve} is below {bounds.min}")
     if bounds.max is not None and reserve is not None and reserve > bounds.max:
         return Breach("reserve", f"{reserve} is above {bounds.max}")
-    return None
-
-
-def promise_breach(
-    mandate: Mandate,
-    member: str,
-    made: Iterable[CommitmentTerms],
-    known: Iterable[CommitmentTerms] = (),
-    owed: Collection[str] = (),
-) -> Breach | None:
-    """Return what *mandate* does not allow of those promises in *made* whose debtor is *member*.
-
-    *known* are the terms to which they may refer; *owed* are the ids of what the member has promised before.
-    """
-    bounds = mandate.promises
-    made = list(made)
-    mine = [terms for terms in made if terms.debtor == member]
-    if bounds is None or not mine:
-        return None
-    by_id = {terms.id: terms for terms in [*known, *made]}
-    for terms in mine if bounds.never_debtor_of or bounds.attributes else ():
-        try:
-            demand = demand_of(terms, by_id)
-        except CannotTell as unknown:
-            return Breach("promises", f"{terms.id}: {unknown}")
-        for event in bounds.never_debtor_of:
-            if event in demand.events:
-                return Breach(f"promises.never_debtor_of.{event}", f"{terms.id} demands {event}")
-        for attribute, most in bounds.attributes.items():
-            if demand.exceeds(attribute, most.max):
-                return Breach(f"promises.attributes.{attribute}", f"{terms.id} may demand more than {most.max}")
-    if bounds.max is not None:
-        for terms in mine:
-            if terms.each is not None:
-                return Breach("promises.max", f"{terms.id} is a promise for each {terms.each}, however many there are")
-        count = len({*owed, *(terms.id for terms in mine)})
-        if count > bounds.max:
-            return Breach("promises.max", f"{count} promises are more than {bounds.max}")
     return None
 
 
@@ -266,11 +130,12 @@ class _Judge:
         return self.option(completed)
 
     def option(self, option: Option) -> Breach | None:
-        offered = offer_breach(self.mandate, {issue: [value] for issue, value in option.offer.items()})
+        offer = {issue: [value] for issue, value in option.offer.items()}
+        offered = offer_breach(self.mandate, offer, self.room.setting.opening.issues)
         return offered or self.promises(option.commitments)
 
     def promises(self, made: Iterable[CommitmentTerms]) -> Breach | None:
-        return promise_breach(self.mandate, self.member, made, self._known(), self._owed())
+        return promise_breach(self.mandate.promises, self.member, made, self._circumstances())
 
     def ballot(self, duty: ScoreDuty, content: BallotContent) -> Breach | None:
         opened = None if content.reserve is None else reserve_breach(self.mandate, content.reserve.reserve)
@@ -285,9 +150,10 @@ class _Judge:
         return None
 
     def outcome(self, duty: RatifyDuty) -> Breach | None:
-        still_open = sorted({str(difference["term"]) for difference in duty.outcome.open} & set(self.mandate.terms))
-        if still_open:
-            return Breach(f"terms.{still_open[0]}", "its meaning is still open")
+        for difference in duty.outcome.open:
+            term = among(str(difference["term"]), self.mandate.terms)
+            if term is not None:
+                return Breach(f"terms.{term}", "its meaning is still open")
         assert self.room.concord is not None
         return self.option(self.room.concord.candidates[duty.outcome.option].option)
 
@@ -298,41 +164,58 @@ class _Judge:
             return Breach(f"acts.{verb}", f"allowed: {', '.join(self.mandate.acts) or 'none'}")
         if isinstance(body, CreateCommitment):
             return self.promises(body.commitments)
+        if isinstance(body, ReportEvent):
+            return report_breach(self.mandate.promises, self.member, body.event, body.attributes, self._circumstances())
         if isinstance(body, AcceptCommitment) and self.mandate.promises is not None:
-            # A promise that is taken over from its debtor counts like any other.
-            terms = next((terms for terms in self._known() if terms.id == body.commitment.partition("[")[0]), None)
+            # What is taken over from its debtor is promised like any other.
+            terms = taken_over(self.room, body.commitment, self.member)
             if terms is None:
                 return Breach("promises", f"what {body.commitment} demands cannot be told")
-            return self.promises([terms.model_copy(update={"debtor": self.member})])
+            return self.promises([terms])
         return None
 
-    def _known(self) -> list[CommitmentTerms]:
-        return known_terms(self.room)
+    def _circumstances(self) -> Circumstances:
+        opening, promises = self.room.setting.opening, self.room.promises
+        reported = () if promises is None else promises.reported.get(self.member, ())
+        return Circumstances(known_terms(self.room), opening.events, self._owed(), reported)
 
     def _owed(self) -> set[str]:
-        """Return the ids of what the member has promised in this room, whatever became of it."""
+        """Return what the member has promised in this room, whatever became of it.
+
+        An instance goes by its own name where the member owes it and not the commitment.
+        """
         statuses = {} if self.room.tracker is None else self.room.tracker.statuses()
-        return {
-            name.partition("[")[0]
+        owed = {
+            name
             for name, status in statuses.items()
             if status.state != "none" and self.member in (status.debtor, *status.answerable)
         }
+        return {name for name in owed if name.partition("[")[0] == name or name.partition("[")[0] not in owed}
 
 
-def known_terms(room: Room) -> list[CommitmentTerms]:
-    """Return the terms that exist in *room* whatever is chosen, and those of what was agreed."""
-    known = list(room.setting.opening.promises)
-    concord, ending = room.concord, room.ending
-    if concord is not None and concord.standing is not None and ending is not None and ending.outcome == "agreed":
-        known += concord.candidates[concord.standing].option.commitments
-    return known
+def known_terms(room: Room) -> dict[str, CommitmentTerms]:
+    """Return the terms of every promise of *room* by its id: of its opening, of what was agreed, and those made later.
+
+    Their parties are those of the terms, whoever holds their places since.
+    """
+    return {} if room.tracker is None else dict(room.tracker.terms)
 
 
-def _why_not_offered(allowed: Bounds | list[Value], value: Value) -> str | None:
-    if isinstance(allowed, Bounds):
-        return allowed.why_not(value)
-    texts = [str(each) for each in allowed]
-    return None if str(value) in texts else f"{str(value)!r} is not one of {', '.join(texts)}"
+def taken_over(room: Room, name: str, member: str) -> CommitmentTerms | None:
+    """Return the terms of the commitment or instance *name* as they are once *member* is its debtor; None if unknown.
+
+    The creditor is the one of the day. An instance is one promise, whatever its commitment is for each of.
+    """
+    commitment, instance, _ = name.partition("[")
+    terms = known_terms(room).get(commitment)
+    if terms is None or room.tracker is None:
+        return None
+    try:
+        creditor = room.tracker.status(name).creditor
+    except KeyError:
+        return None
+    each = None if instance else terms.each
+    return terms.model_copy(update={"id": name, "debtor": member, "creditor": creditor, "each": each})
 
 
 def _why_not_scored(bounds: ScoreBounds, score: int | None, beyond: Breach | None, spent: bool) -> str | None:

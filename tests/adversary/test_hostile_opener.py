@@ -261,12 +261,39 @@ UNKNOWN = VERSIONS | {"room": "room/2", "concord": "concord-select/9"}
 UNNAMED = {name: version for name, version in VERSIONS.items() if name != "names"}
 
 
+REHEARSED = {"agreed_at": "2027-01-04T09:00:00Z", "second": "1 day"}
+
+
 @pytest.mark.parametrize(
     ("change", "accepts", "reason"),
     [
         (rules(step_seconds=2), {"min_step_seconds": 5}, "its steps have 2 s; this peer needs 5 s"),
         (rules(), {"max_members": 2}, "it has 3 members; this peer joins at most 2"),
         (rules(), {"issues": ["price"]}, "it decides day, which this peer does not settle"),
+        (rules(watch_seconds=315_360_000), {"max_watch_seconds": 86_400}, "this peer stays at most 86400 s"),
+        (rules(skew_seconds=86_400), {"max_skew_seconds": 60}, "this peer allows 60 s"),
+        (field(rehearsal=REHEARSED), {"rehearsal": "never"}, "it is a rehearsal; this peer joins none"),
+        (
+            field(authority={"issues": {"day": "ann"}, "terms": {}}),
+            {"authority": {"issues": []}},
+            "another member alone decides day, which this peer does not accept",
+        ),
+        (
+            rules(budget={"member": {"tokens": 10**12}}),
+            {"max_budget": {"tokens": 50_000}},
+            "it lets a member use 1000000000000 tokens; this peer uses at most 50000",
+        ),
+        (rules(), {"max_budget": {"calls": 10}}, "it sets no limit on calls; this peer needs one of at most 10"),
+        (
+            field(agenda=["concord", "commitments"], powers={"suspend": ["ann"]}),
+            {"powers": []},
+            "others have the power to suspend, which this peer does not accept",
+        ),
+        (
+            field(agenda=["concord", "commitments"]),
+            {"agenda": ["accord", "concord"]},
+            "its agenda has commitments, which this peer does not join",
+        ),
         (rules(versions=UNKNOWN), {}, "unsupported_rules: concord concord-select/9, room room/2"),
         (rules(versions=UNNAMED), {}, "unsupported_rules: names not named"),
     ],

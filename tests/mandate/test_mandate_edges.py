@@ -8,11 +8,13 @@ from small_rooms import member, room
 
 from protocols.core.event import Event
 from protocols.duties.duties import Duty, OptionAsked, PerformDuty, ScoreDuty
-from protocols.messages.commitments import CommitmentTerms
+from protocols.messages.commitments import CommitmentTerms, EventRule
 from protocols.messages.concord import Option
 from protocols.room.room import Room
 from swarm.scenario.scenario import read_scenario
-from swarm.seat.mandate import Breach, Mandate, breach, offer_breach, promise_breach, reserve_breach
+from swarm.seat.limits import Breach
+from swarm.seat.mandate import Mandate, breach, offer_breach, reserve_breach
+from swarm.seat.owing import Circumstances, promise_breach
 
 KEYS = {"ann": "U" + "A" * 55, "bob": "U" + "B" * 55}
 
@@ -32,6 +34,20 @@ def opened(**scenario: Any) -> Room:
     return Room.open(Event(1, 0, "ann", "0" * 64, 0, parsed.opening(KEYS, "0" * 64)), KEYS["ann"])
 
 
+def owing(
+    held: Mandate,
+    member: str,
+    made: list[CommitmentTerms],
+    known: list[CommitmentTerms] | None = None,
+    owed: set[str] | None = None,
+    events: dict[str, Any] | None = None,
+    reported: list[Any] | None = None,
+) -> Breach | None:
+    terms = {each.id: each for each in known or ()}
+    rules = {name: EventRule.model_validate(rule) for name, rule in (events or {}).items()}
+    return promise_breach(held.promises, member, made, Circumstances(terms, rules, owed or (), reported or ()))
+
+
 def where(found: Breach | None) -> str | None:
     return None if found is None else found.where
 
@@ -49,15 +65,15 @@ def where(found: Breach | None) -> str | None:
 def test_offers(allowed: Any, inside: list[Any], outside: list[Any]) -> None:
     """Protects the owner's limit: compared digit for digit, both ends included; what is no number is not within it."""
     held = mandate(offers={"discount": allowed})
-    assert [value for value in inside if offer_breach(held, {"discount": [value]})] == []
-    assert [value for value in outside if not offer_breach(held, {"discount": [value]})] == []
-    assert offer_breach(held, {"years": [99]}) is None
+    assert [value for value in inside if offer_breach(held, {"discount": [value]}, {})] == []
+    assert [value for value in outside if not offer_breach(held, {"discount": [value]}, {})] == []
+    assert offer_breach(held, {"years": [99]}, {}) is None
 
 
 def test_one_quoted_value_outside_is_enough() -> None:
     """Protects quotes: every value that a member says it allows is one that it may come to owe."""
     held = mandate(offers={"discount": {"max": 12}})
-    assert where(offer_breach(held, {"discount": [10, 12, 15]})) == "offers.discount"
+    assert where(offer_breach(held, {"discount": [10, 12, 15]}, {})) == "offers.discount"
 
 
 @pytest.mark.parametrize(
@@ -114,9 +130,9 @@ def test_amounts(then: str, allowed: bool) -> None:
     """Protects the purse: whatever way a condition is put, one promise never demands more than the mandate says."""
     held = mandate(promises={"attributes": {"amount": {"max": 5000}}})
     known = [promise("paid(amount >= 5000)", "small", "bob"), promise("paid(amount >= 5001)", "large", "bob")]
-    found = promise_breach(held, "ann", [promise(then)], known)
+    found = owing(held, "ann", [promise(then)], known)
     assert (found is None) == allowed
-    assert promise_breach(held, "bob", [promise(then)], known) is None
+    assert owing(held, "bob", [promise(then)], known) is None
 
 
 @pytest.mark.parametrize(
@@ -137,7 +153,7 @@ def test_never_debtor_of(then: str, allowed: bool) -> None:
     """Protects against a promise by the back door: through alternatives, counts, or a promise about a promise."""
     held = mandate(promises={"never_debtor_of": ["paid"]})
     circle = [promise("satisfied(back)", "round", "bob"), promise("satisfied(round)", "back", "bob")]
-    found = promise_breach(held, "ann", [promise(then)], [promise("paid", "theirs", "bob"), *circle])
+    found = owing(held, "ann", [promise(then)], [promise("paid", "theirs", "bob"), *circle])
     assert (found is None) == allowed
 
 
@@ -146,13 +162,13 @@ def test_how_many_promises() -> None:
     held = mandate(promises={"max": 2})
     two = [promise("paid", "a"), promise("paid", "b")]
     theirs = [promise("paid", name, "bob") for name in "cdefg"]
-    assert promise_breach(held, "ann", two + theirs) is None
-    assert promise_breach(held, "ann", two, owed={"a", "b"}) is None
-    assert where(promise_breach(held, "ann", two, owed={"x"})) == "promises.max"
-    assert where(promise_breach(held, "ann", [*two, promise("paid", "h")])) == "promises.max"
-    assert where(promise_breach(held, "ann", [promise("paid", each="order")])) == "promises.max"
-    assert promise_breach(held, "ann", theirs, owed={"x", "y", "z"}) is None
-    assert where(promise_breach(mandate(promises={"max": 0}), "ann", two[:1])) == "promises.max"
+    assert owing(held, "ann", two + theirs) is None
+    assert owing(held, "ann", two, owed={"a", "b"}) is None
+    assert where(owing(held, "ann", two, owed={"x"})) == "promises.max"
+    assert where(owing(held, "ann", [*two, promise("paid", "h")])) == "promises.max"
+    assert where(owing(held, "ann", [promise("paid", each="order")])) == "promises.max"
+    assert owing(held, "ann", theirs, owed={"x", "y", "z"}) is None
+    assert where(owing(mandate(promises={"max": 0}), "ann", two[:1])) == "promises.max"
 
 
 def asked(name: str, day: str, *commitments: CommitmentTerms) -> OptionAsked:
@@ -277,7 +293,7 @@ def test_a_mandate_that_says_nothing_clear_is_refused(fields: dict[str, Any]) ->
 
 def test_a_reason_for_the_record_tells_no_limit() -> None:
     """Protects the limit itself: the others learn that there is one, and not where."""
-    found = offer_breach(mandate(offers={"discount": {"max": 12}}), {"discount": [15]})
+    found = offer_breach(mandate(offers={"discount": {"max": 12}}), {"discount": [15]}, {})
     assert found is not None
     assert found.public == "outside its mandate: offers.discount"
     assert found.private == "outside your mandate: offers.discount: 15 is above 12"

@@ -11,7 +11,8 @@ from swarm.files.document import read_document
 from swarm.scenario.members import agent_config, read_agent
 from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
-from swarm.seat.mandate import Bounds, Mandate, Most, PromiseBounds, ReserveBounds, ScoreBounds
+from swarm.seat.limits import Bounds, Listed, Most, PromiseBounds, ReserveBounds, ScoreBounds
+from swarm.seat.mandate import Mandate
 from swarm.seat.mandated import Mandated
 
 SCENARIO = """\
@@ -124,5 +125,5 @@ def test_the_page_tells_every_field(tmp_path: Path) -> None:
     example.write_text(re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0], encoding="utf-8")
     written = Mandate.model_validate(read_document(example).data["members"][0]["mandate"])
     assert written.model_fields_set == set(Mandate.model_fields)
-    for model in (Mandate, Bounds, ScoreBounds, ReserveBounds, PromiseBounds, Most):
+    for model in (Mandate, Bounds, Listed, ScoreBounds, ReserveBounds, PromiseBounds, Most):
         assert [name for name in model.model_fields if not re.search(rf"`[^`]*\b{name}\b[^`]*`", page)] == []

@@ -18,8 +18,9 @@ from swarm.log.port import INVITATION_SECONDS, Stored
 from swarm.peers import standing
 from swarm.peers.inviting import invite
 from swarm.peers.rooms import Rooms
-from swarm.peers.standing import Over, StandingPeer, outside
-from swarm.scenario.members import Accepts, read_agent
+from swarm.peers.standing import Over, StandingPeer
+from swarm.scenario.accepting import Accepts, outside
+from swarm.scenario.members import read_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening
 from swarm.seat.outbox import FileOutbox
@@ -210,10 +211,10 @@ def test_bounds_are_inclusive_and_say_what_is_wrong(accepts: dict[str, Any], bec
         return replica
 
     room = go(work()).room
-    assert outside(Accepts.model_validate(accepts), room) == because
+    assert outside(Accepts.model_validate(accepts), room.setting.opening, "ben") == because
     room.setting.opening.roster.append(room.setting.opening.roster[0])
-    assert outside(Accepts(max_members=2), room) == "it has 3 members; this peer joins at most 2"
-    assert outside(Accepts(max_members=3), room) is None
+    assert outside(Accepts(max_members=2), room.setting.opening, "ben") == "it has 3 members; this peer joins at most 2"
+    assert outside(Accepts(max_members=3), room.setting.opening, "ben") is None
 
 
 def test_a_room_that_was_joined_is_seen_through_even_if_the_bounds_are_narrower_now() -> None:

@@ -25,6 +25,7 @@ from typing import BinaryIO, Self
 from swarm.broker import guard
 from swarm.broker.config import DEFAULT_STORE_BYTES, server_config
 from swarm.errors import BadInput, Denied, Unavailable
+from swarm.files.writing import replace_text
 from swarm.log.connection import Connection
 from swarm.log.streams import INVITES_BYTES, ensure_streams
 from swarm.log.tls import ServerTls
@@ -159,10 +160,8 @@ class Broker:
             sync=self._sync,
             tls=self._tls,
         )
-        # In one step, because the server may read it at any moment.
-        fresh = self.directory / "nats-server.conf.new"
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(self.directory / "nats-server.conf")
+        # In one step: the server may read it at any moment.
+        replace_text(self.directory / "nats-server.conf", text, "configuration")
 
     def _launch(self, binary: Path, lock: int) -> subprocess.Popen[bytes]:
         here = str(self.directory)

@@ -1,10 +1,19 @@
-"""Writing results: checked before the work begins, and replaced as a whole."""
+"""Writing files: a place is checked before the work begins, and a file holds what it held before or all of what is new.
+
+What is no regular file (a device, a pipe, a socket) is written through, and a link is followed: replacing either would
+take away what stands behind it. A file that is replaced keeps its mode.
+"""
 
 import contextlib
 import os
+import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+from filelock import FileLock, Timeout
 
 from swarm.errors import BadInput
 
@@ -16,26 +25,99 @@ def check_writable(paths: Sequence[Path | None], source: Path | None) -> None:
         if path is None:
             continue
         where = path.resolve()
-        if where in taken:
+        if where in taken and _replaced(where):
             raise BadInput("this file is read or written already; give each its own", source=str(path))
         taken.append(where)
         try:
             if where.is_dir():
                 raise BadInput("this is a folder; name a file in it", source=str(path))
             os.stat(where.parent)
+            if not _replaced(where):
+                continue
             with contextlib.suppress(FileNotFoundError):
-                os.lstat(where.with_name(where.name + ".new"))
+                os.lstat(_new(where))
             with tempfile.TemporaryFile(dir=where.parent):
                 pass
         except OSError as error:
             raise BadInput(f"it cannot be written: {error.strerror}", source=str(path)) from None
 
 
-def replace_text(path: Path, text: str, what: str) -> None:
-    """Write *text*, so that *path* contains either its old content or all of the new; raise `BadInput`."""
-    new = path.with_name(path.name + ".new")
+@contextmanager
+def replacing(path: Path, *, private: bool = False, synced: bool = False) -> Iterator[BinaryIO]:
+    """Yield a file to write; once it is closed, *path* holds all of it. If anything is raised, *path* is as before.
+
+    *private* makes it readable by its owner only, whatever stood there; *synced* makes it last through a power cut.
+    Raises ``OSError``.
+    """
+    where = path.resolve()
+    if not _replaced(where):
+        with where.open("wb") as through:
+            yield through
+        return
+    new = _new(where)
     try:
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666)
+        with os.fdopen(handle, "wb") as file:
+            if not private:
+                with contextlib.suppress(FileNotFoundError):
+                    os.fchmod(handle, stat.S_IMODE(where.stat().st_mode))
+            yield file
+            if synced:
+                file.flush()
+                os.fsync(handle)
+        new.replace(where)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+        raise
+    if synced:
+        _sync_folder(where.parent)
+
+
+def replace_text(path: Path, text: str, what: str) -> None:
+    """Write *text* to *path*; raise `BadInput` naming *what* it is."""
+    try:
+        with replacing(path) as file:
+            file.write(text.encode())
     except OSError as error:
         raise BadInput(f"the {what} cannot be written: {error.strerror}", source=str(path)) from None
+
+
+@contextmanager
+def held(path: Path, taken: str) -> Iterator[None]:
+    """Hold the lock file *path* against other processes; it is free again when this one ends, however that is.
+
+    Raises `BadInput` with the text *taken* if another process holds it, and ``OSError`` if it cannot be made.
+    """
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BadInput(taken, source=str(path.parent)) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _new(where: Path) -> Path:
+    return where.with_name(where.name + ".new")
+
+
+def _replaced(where: Path) -> bool:
+    """Tell whether *where* is a regular file, or nothing yet: whatever else stands there is written through."""
+    try:
+        return stat.S_ISREG(where.stat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make it last that a file in *folder* was replaced; not every system lets a folder be synced."""
+    with contextlib.suppress(PermissionError, IsADirectoryError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            with contextlib.suppress(OSError):
+                os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -7,7 +7,6 @@ record is ``{"entry":{…},"position":…,"stored":…}``, or, if the bytes are 
 
 import base64
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any, BinaryIO
 from protocols.core.canonical import canonical
 from protocols.core.instants import Instant, format_instant, parse_wire_instant
 from swarm.errors import BadEntry, BadInput
+from swarm.files.writing import replacing
 from swarm.ledger.chain import Record
 from swarm.signed.checkpoint import Checkpoint, parse_checkpoint
 from swarm.signed.entry import brief
@@ -66,17 +66,13 @@ def record_line(record: Record) -> bytes:
 
 
 def write_ledger(path: Path, room: str, records: Iterable[Record], checkpoint: Checkpoint) -> None:
-    """Write a whole ledger, so that *path* contains either its old content or all of the new."""
-    new = path.with_name(path.name + ".new")
+    """Write a whole ledger, so that *path* holds either what it held before or all of it."""
     try:
-        with new.open("wb") as file:
+        with replacing(path, synced=True) as file:
             file.write(canonical({"ledger": FORMAT, "room": room}) + b"\n")
             for record in records:
                 file.write(record_line(record))
             file.write(canonical(checkpoint.plain()) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
     except OSError as error:
         raise BadInput(f"the ledger cannot be written: {error.strerror}", source=str(path)) from None
 

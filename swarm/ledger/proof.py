@@ -15,6 +15,7 @@ from typing import Any
 
 from protocols.core.canonical import canonical
 from swarm.errors import BadEntry, BadInput
+from swarm.files.writing import replacing
 from swarm.ledger.file import entries_in
 from swarm.signed.checkpoint import Checkpoint, parse_checkpoint
 from swarm.signed.entry import Entry, brief, is_signed, parse_entry
@@ -202,7 +203,8 @@ def write_proofs(path: Path, proofs: Sequence[Proof]) -> list[Path]:
     paths = [path, *(path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(2, len(proofs) + 1))]
     for each, proof in zip(paths, proofs, strict=False):
         try:
-            each.write_bytes(proof.content())
+            with replacing(each) as file:
+                file.write(proof.content())
         except OSError as error:
             raise BadInput(f"the proof cannot be written: {error.strerror}", source=str(each)) from None
     return paths[: len(proofs)]

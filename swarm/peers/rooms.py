@@ -2,10 +2,11 @@
 
 import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from swarm.errors import BadEntry, BadInput, SwarmError
+from swarm.files.writing import held
 from swarm.seat.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.signed.entry import parse_entry
 from swarm.signed.identity import Identity, is_public_key
@@ -32,20 +33,13 @@ class Rooms:
         if directory is None:
             yield cls()
             return
-        folder = directory / identity.public
+        folder, lock = directory / identity.public, ExitStack()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            lock = (folder / "lock").open("ab")
+            lock.enter_context(held(folder / "lock", "a peer with this key runs in this directory already"))
         except OSError as error:
             raise BadInput(f"nothing can be kept here: {error.strerror}", source=str(directory)) from None
         with lock:
-            with contextlib.suppress(ImportError):
-                import fcntl
-
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    raise BadInput("a peer with this key runs in this directory already", source=str(folder)) from None
             yield cls(folder)
 
     def outbox(self, room: str, opener: str) -> Outbox:

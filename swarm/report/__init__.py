@@ -8,11 +8,11 @@ It is one self-contained file: no script, nothing fetched, the same bytes for th
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from swarm.auditing.auditing import PathLike
 from swarm.errors import BadInput
+from swarm.files.writing import replace_text
 from swarm.report.page import render
 from swarm.report.reading import Reading, read
 
@@ -35,12 +35,5 @@ def write_report(
         raise BadInput("that is what is read; it is not written over", source=str(target))
     reading = read(ledger, roster, receipts)
     page = render(reading)
-    new = target.with_name(target.name + ".new")
-    try:
-        new.write_text(page, encoding="utf-8", newline="\n")
-        new.replace(target)
-    except OSError as error:
-        with suppress(OSError):
-            new.unlink(missing_ok=True)
-        raise BadInput(f"it cannot be written: {error.strerror}", source=str(target)) from None
+    replace_text(target, page, "page")
     return reading

@@ -1,14 +1,14 @@
 """Where a run reads and writes, and what it keeps: checked before the room opens, and resumable."""
 
-import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 from swarm.errors import BadInput
+from swarm.files.writing import held
 from swarm.seat.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.signed.identity import Identity
 
@@ -34,11 +34,11 @@ class Kept:
             seeds = {name: os.urandom(32) for name in names}
             yield cls(None, {name: Identity(seed) for name, seed in seeds.items()}, seeds, MemoryOutbox())
             return
-        directory = directory.resolve()
+        directory, lock = directory.resolve(), ExitStack()
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             (directory / "keys").mkdir(mode=0o700, exist_ok=True)
-            lock = _locked(directory / "run.lock")
+            lock.enter_context(held(directory / "run.lock", "another run is going on in this directory"))
         except OSError as error:
             raise BadInput(f"nothing can be kept here: {error.strerror}", source=str(directory)) from None
         with lock:
@@ -74,17 +74,3 @@ def _key(path: Path) -> Identity:
         Identity.new().save(new)
         new.replace(path)
     return Identity.load(path)
-
-
-def _locked(path: Path) -> BinaryIO:
-    """Open and lock *path*; the lock ends with this process."""
-    file = path.open("ab")
-    with contextlib.suppress(ImportError):
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            raise BadInput("another run is going on in this directory", source=str(path.parent)) from None
-    return file

@@ -4,12 +4,11 @@ After a restart or a lost acknowledgement, exactly these bytes are sent again, s
 different entries with one number.
 """
 
-import os
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from pathlib import Path
 
 from swarm.errors import SwarmError
+from swarm.files.writing import replacing
 
 
 class DamagedOutbox(SwarmError):
@@ -57,15 +56,9 @@ class FileOutbox(Outbox):
         return str(self._path)
 
     def keep(self, payload: bytes) -> None:  # noqa: D102
-        new = self._path.with_name(self._path.name + ".new")
         try:
-            handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(handle, "wb") as file:
+            with replacing(self._path, private=True, synced=True) as file:
                 file.write(payload)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self._path)
-            _sync(self._path.parent)
         except OSError as error:
             raise SwarmError(f"{self._path}: what is to be said cannot be kept: {error.strerror}") from None
 
@@ -76,14 +69,3 @@ class FileOutbox(Outbox):
             return None
         except OSError as error:
             raise SwarmError(f"{self._path}: what was kept cannot be read: {error.strerror}") from None
-
-
-def _sync(folder: Path) -> None:
-    """Make the replacement of a file in *folder* durable; not every system can sync a folder."""
-    with suppress(PermissionError, IsADirectoryError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            with suppress(OSError):
-                os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -13,13 +13,13 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, Union
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union
 
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError, create_model, model_validator
 from pydantic.json_schema import models_json_schema
 
 from agents.agent import BadAnswer, Costed, Grounded, Performed, Proposed, Ratified, Scored
-from protocols.core.canonical import LARGEST_INTEGER, canonical
+from protocols.core.canonical import LARGEST_INTEGER, read_strict
 from protocols.core.instants import SECOND
 from protocols.core.message import Message, Name, Text, Words
 from protocols.duties.duties import (
@@ -349,24 +349,9 @@ def parse_answer(act: str, raw: bytes | str, number: int) -> Reply:
 
 def _strict(raw: bytes | str) -> Any:
     try:
-        text = raw.decode() if isinstance(raw, bytes) else raw
-        plain = json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=_object)
-        canonical(plain)
-    except (ValueError, RecursionError) as error:
-        why = str(error) or type(error).__name__
-        raise BadLine(f"no strict JSON ({_brief(why, 120)}): {_brief(raw)}") from None
-    return plain
-
-
-def _no_float(number: str) -> NoReturn:
-    raise ValueError(f"{number[:40]} is no integer; a decimal is text")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return made
+        return read_strict(raw.decode() if isinstance(raw, bytes) else raw)
+    except ValueError as error:
+        raise BadLine(f"no strict JSON ({_brief(str(error), 120)}): {_brief(raw)}") from None
 
 
 def _brief(said: bytes | str, longest: int = 80) -> str:

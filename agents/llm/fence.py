@@ -10,9 +10,9 @@ Answers are read strictly: no floats, no duplicate keys, nothing around the obje
 
 import json
 import secrets
-from typing import Any, NoReturn
+from typing import Any
 
-from protocols.core.canonical import canonical
+from protocols.core.canonical import canonical, read_strict
 
 LONGEST_QUOTE = 2_000
 """Characters of an unusable answer that are sent back together with what was wrong with it."""
@@ -43,9 +43,9 @@ def _escaped(character: str) -> str:
 def read_object(text: str) -> dict[str, Any]:
     """Return the JSON object in *text*; raise `NotRead` for anything else, and for numbers that are not integers."""
     try:
-        plain = json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
-        raise NotRead(f"no strict JSON: {str(error) or type(error).__name__}"[:200]) from None
+        plain = read_strict(text)
+    except ValueError as error:
+        raise NotRead(f"no strict JSON: {error}"[:200]) from None
     return as_object(plain)
 
 
@@ -58,14 +58,3 @@ def as_object(plain: Any) -> dict[str, Any]:
     except ValueError as error:
         raise NotRead(str(error)[:200]) from None
     return plain
-
-
-def _no_float(number: str) -> NoReturn:
-    raise ValueError(f"{number[:40]} is no integer; a decimal is text")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return made

@@ -7,7 +7,7 @@ Floats are refused: amounts are decimal strings, and integers stay within ±(2^5
 import json
 import re
 from hashlib import sha256
-from typing import Any
+from typing import Any, NoReturn
 
 import rfc8785
 
@@ -53,6 +53,38 @@ def canonical_of_exact(value: JSON) -> bytes:
     if not text.isascii() and _BEYOND.search(text):
         return rfc8785.dumps(value)
     return text.encode()
+
+
+def read_strict(text: str | bytes) -> JSON:
+    """Return the JSON value in *text* if `canonical` has a form for it and no object holds a key twice.
+
+    Raises ``ValueError``.
+    """
+    try:
+        value = json.loads(text, parse_float=_no_float, parse_constant=_no_float, object_pairs_hook=_unique)
+    except RecursionError as error:
+        raise ValueError(f"nested deeper than {DEEPEST}") from error
+    canonical(value)
+    return value
+
+
+def read_canonical(text: bytes) -> JSON:
+    """Return the JSON value whose canonical bytes *text* is; raise ``ValueError`` for any other bytes."""
+    value = read_strict(text)
+    if canonical(value) != text:
+        raise ValueError("not in canonical form")
+    return value
+
+
+def _no_float(number: str) -> NoReturn:
+    raise ValueError(f"{number[:40]} is no integer; a decimal is text")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return made
 
 
 def _refuse_unexact(value: JSON, depth: int) -> None:

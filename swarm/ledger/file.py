@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from protocols.core.canonical import canonical
+from protocols.core.canonical import canonical, read_canonical
 from protocols.core.instants import Instant, format_instant, parse_wire_instant
 from swarm.errors import BadEntry, BadInput
 from swarm.files.writing import replacing
@@ -145,17 +145,13 @@ def _other_header(line: bytes, source: Path) -> dict[str, Any]:
 
 def _canonical(number: int, line: bytes) -> dict[str, Any]:
     try:
-        plain = json.loads(line.decode("utf-8"))
-    except (ValueError, RecursionError):
+        plain = read_canonical(line)
+    except (json.JSONDecodeError, UnicodeDecodeError):
         plain = None
-    if type(plain) is not dict:
-        raise BadLine(number, "not a JSON object")
-    try:
-        same = canonical(plain) == line
     except ValueError as error:
         raise BadLine(number, brief(str(error))) from None
-    if not same:
-        raise BadLine(number, "not in canonical form")
+    if type(plain) is not dict:
+        raise BadLine(number, "not a JSON object")
     return plain
 
 

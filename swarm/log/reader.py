@@ -1,12 +1,12 @@
 """Reading rooms by direct gets, so that the result is whole and consistent, whichever replica answers."""
 
 import asyncio
-import random
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from operator import attrgetter
 from typing import Generic, NamedTuple, TypeVar
 
+from swarm.backoff import Backoff
 from swarm.errors import RolledBack, Unavailable, WireError
 from swarm.log import directget as dg
 from swarm.log import subjects as names
@@ -45,7 +45,7 @@ async def until(deadline: float, once: Callable[[], Awaitable[T]]) -> T:
 
     Raises `RolledBack` or `Unavailable` with the last reason.
     """
-    loop, pause_s = asyncio.get_running_loop(), BACKOFF_FIRST_S
+    loop, backoff = asyncio.get_running_loop(), Backoff(BACKOFF_FIRST_S, BACKOFF_MOST_S)
     failure: Again | None = None
     while True:
         try:
@@ -53,11 +53,10 @@ async def until(deadline: float, once: Callable[[], Awaitable[T]]) -> T:
         except Again as again:
             # An attempt that the deadline cut short tells less than the one before it.
             failure = again if failure is None or loop.time() < deadline else failure
-        wait_s = pause_s * (0.5 + random.random() / 2)
+        wait_s = backoff.pause_s()
         if loop.time() + wait_s >= deadline:
             raise (RolledBack if failure.rolled_back else Unavailable)(failure.why)
         await asyncio.sleep(wait_s)
-        pause_s = min(2 * pause_s, BACKOFF_MOST_S)
 
 
 class Author(NamedTuple):

@@ -11,7 +11,6 @@ Discovery is optional: if anything goes wrong in it, that is a line in the log a
 import asyncio
 import importlib.metadata
 import logging
-import random
 import re
 from contextlib import suppress
 from types import TracebackType
@@ -22,6 +21,7 @@ from nats.aio.client import Client
 from nats.micro import add_service
 from nats.micro.service import ServiceConfig
 
+from swarm.backoff import Backoff
 from swarm.log.servers import split_servers
 from swarm.text import visible
 
@@ -79,12 +79,12 @@ class Discovery:
             await asyncio.wait({self._task}, timeout=2 * CLOSE_S)
 
     async def _stand(self) -> None:
-        """Be discoverable, connection after connection, until cancelled or not wanted."""
-        pause_s, longest_s = PAUSE_S
+        """Be there, connection after connection, until cancelled or not wanted."""
+        backoff = Backoff(*PAUSE_S)
         while True:
             try:
                 if await self._once():
-                    pause_s = PAUSE_S[0]
+                    backoff.reset()
             except _NotHere as why:
                 _log.info("not visible to service discovery: %s", visible(str(why)))
                 return
@@ -92,8 +92,7 @@ class Discovery:
                 if not self._complained:
                     self._complained = True
                     _log.warning("service discovery: %s; trying again", visible(str(error) or type(error).__name__))
-            await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
-            pause_s = min(2 * pause_s, longest_s)
+            await asyncio.sleep(backoff.pause_s())
 
     async def _once(self) -> bool:
         """Connect, answer until the connection is lost, and return True; raise whatever prevented that."""

@@ -9,6 +9,7 @@ a second room does not hide the first from a peer that was away.
 import asyncio
 from collections.abc import Iterable
 
+from swarm.backoff import Backoff
 from swarm.errors import BadEntry, Unavailable
 from swarm.log.port import Log
 from swarm.signed.identity import Identity
@@ -36,17 +37,17 @@ async def invite(log: Log, identity: Identity, room: str, invitees: Iterable[str
 
 
 async def _leave(log: Log, invitation: Invitation, invitee: str, deadline: float) -> None:
-    pause_s = FIRST_PAUSE_S
+    backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
     while True:
         try:
             before = [line for line in await _left_before(log, invitation.by, invitee) if line != invitation.line]
             lines = [*before[-(MOST_TOGETHER - 1) :], invitation.line]
             return await log.invite(invitee, invitation.by, b"\n".join(lines))
         except Unavailable:
+            pause_s = backoff.pause_s()
             if asyncio.get_running_loop().time() + pause_s > deadline:
                 raise
         await asyncio.sleep(pause_s)
-        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
 async def _left_before(log: Log, author: str, invitee: str) -> list[bytes]:

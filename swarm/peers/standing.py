@@ -21,6 +21,7 @@ from agents.agent import Agent, NoAnswer
 from protocols.duties.duties import JoinDuty
 from protocols.messages.room import Leave, Manifest
 from protocols.room.room import Room
+from swarm.backoff import Backoff
 from swarm.clock import utc_now
 from swarm.errors import BadEntry, BadInput, SwarmError, Unavailable
 from swarm.files.document import load
@@ -197,13 +198,13 @@ class StandingPeer:
     # -- invitations ----------------------------------------------------------------------------------------------
 
     async def _follow_invitations(self) -> None:
-        pause_s, longest_s = RETRY_S
+        backoff = Backoff(*RETRY_S)
         while True:
             try:
                 async with self._log.wakeups_of_invitations(self._identity.public) as wakeups:
                     while True:
                         self._consider(await self._log.invitations(self._identity.public))
-                        pause_s = RETRY_S[0]
+                        backoff.reset()
                         woken = await wakeups.wait(random.uniform(*LOOK_EVERY_S))
                         while woken:
                             await asyncio.sleep(LEAST_BETWEEN_LOOKS_S)
@@ -211,8 +212,7 @@ class StandingPeer:
                             woken = await wakeups.wait(LOOK_AGAIN_S)
             except Unavailable as error:
                 _log.info("invitations cannot be read: %s", error)
-                await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
-                pause_s = min(2 * pause_s, longest_s)
+                await asyncio.sleep(backoff.pause_s())
 
     def _consider(self, found: list[Stored]) -> None:
         """Join the rooms to which these invitations point. An invitation that was looked at before is skipped."""
@@ -248,11 +248,8 @@ class StandingPeer:
     # -- one room -------------------------------------------------------------------------------------------------
 
     async def _attend(self, room: str, opener: str) -> None:
-        """Take part in *room* until it is over or this peer stops.
-
-        If the log is out of reach, wait at growing intervals.
-        """
-        pause_s, longest_s = RETRY_S
+        """Take part in *room* until it is over or this peer stops; a log out of reach is waited for, ever longer."""
+        backoff = Backoff(*RETRY_S)
         try:
             # The same gate for every try: signed bytes may still be on their way.
             gate = Gate(self._kept.outbox(room, opener))
@@ -264,9 +261,8 @@ class StandingPeer:
                     self._seated.discard(room)
                     _log.warning("%s: %s; trying again", room, visible(str(error)))
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(pause_s * random.uniform(0.5, 1.5)):
+                    async with asyncio.timeout(backoff.pause_s()):
                         await self._stop.wait()
-                pause_s = min(2 * pause_s, longest_s)
         except Stopping:
             pass
         except _Ignored as why:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 
 from protocols.core.instants import SECOND, Instant
 from protocols.room.room import Room
+from swarm.backoff import Backoff
 from swarm.errors import Unavailable
 from swarm.ledger.fold import Fold
 from swarm.log.port import Cut, Log, Wakeups
@@ -134,26 +135,24 @@ class Replica:
             await self._changed.wait()
 
     async def follow(self) -> None:
-        """Follow the log until cancelled. Errors of the wire are survived; a broken log ends it."""
-        pause_s, longest_s = RETRY_S
+        """Keep up with the log until cancelled. What the wire does is outlived; a broken log ends it."""
+        backoff = Backoff(*RETRY_S)
         while True:
             try:
                 async with self.log.wakeups(self.name) as wakeups:
                     await self._follow(wakeups)
             except Unavailable:
-                await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
-                pause_s = min(2 * pause_s, longest_s)
+                await asyncio.sleep(backoff.pause_s())
 
     async def _follow(self, wakeups: Wakeups) -> None:
-        pause_s, longest_s = RETRY_S
+        backoff = Backoff(*RETRY_S)
         while True:
             try:
                 await self.refresh()
-                pause_s = RETRY_S[0]
+                backoff.reset()
                 await wakeups.wait(self._patience(), lambda: self._upper)
             except Unavailable:
-                await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))
-                pause_s = min(2 * pause_s, longest_s)
+                await asyncio.sleep(backoff.pause_s())
 
     def _patience(self) -> float:
         longest = random.uniform(*LOOK_EVERY_S)

@@ -13,7 +13,6 @@ is used. After that the same bytes are sent again, and if they are refused again
 
 import asyncio
 import logging
-import random
 import re
 from collections.abc import Callable, Sequence
 from math import inf
@@ -21,6 +20,7 @@ from time import monotonic
 from typing import Any
 
 from protocols.core.instants import SECOND, Duration, Instant
+from swarm.backoff import Backoff
 from swarm.errors import BadEntry, RolledBack, SecondProcess, Unavailable, Unsaid, WireError, WrongLast
 from swarm.log.port import Stored
 from swarm.seat.outbox import DamagedOutbox, Outbox
@@ -206,7 +206,7 @@ class Speaker:
     async def _publish(self, entry: Entry) -> None:
         give_up = asyncio.get_running_loop().time() + self._patience_s
         key = self.identity.public
-        backoff = FIRST_BACKOFF_S
+        backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
         expected = self._replica.after.get(key, 0)
         refusals = 0
         failure: WireError
@@ -220,8 +220,7 @@ class Speaker:
                 # Noise is passed at once; an author of endless noise is not.
                 failure, pause = Unavailable(f"others keep writing as {key} in {entry.room}: {error}"), 0.0
             except Unavailable as error:
-                failure, pause = error, backoff * random.uniform(0.5, 1.5)
-                backoff = min(2 * backoff, LONGEST_BACKOFF_S)
+                failure, pause = error, backoff.pause_s()
             except RolledBack:
                 raise
             except WireError as error:

@@ -1,11 +1,9 @@
 """The signed form of an invitation: one line, in a domain of its own."""
 
-import json
 import re
 from dataclasses import dataclass
-from typing import Any
 
-from protocols.core.canonical import canonical
+from protocols.core.canonical import canonical, read_canonical
 from swarm.errors import BadEntry
 from swarm.signed import base64url
 from swarm.signed.identity import Identity, is_public_key, verify
@@ -65,12 +63,9 @@ def read_invitations(author: str, payload: bytes) -> list[Invitation]:
 
 def _read(line: bytes, author: str) -> Invitation:
     try:
-        plain: Any = json.loads(line.decode("utf-8"))
-        same = canonical(plain) == line
-    except (ValueError, TypeError, OverflowError, RecursionError):
-        same = False
-    if not same:
-        raise BadEntry("not_canonical", "an invitation is one object in canonical JSON (RFC 8785)")
+        plain = read_canonical(line)
+    except ValueError:
+        raise BadEntry("not_canonical", "an invitation is one object in canonical JSON (RFC 8785)") from None
     inner = plain.get("invitation") if isinstance(plain, dict) and plain.keys() == {"invitation"} else None
     if not isinstance(inner, dict) or inner.keys() != _FIELDS or not all(type(text) is str for text in inner.values()):
         raise BadEntry("bad_envelope", f"an invitation has exactly {', '.join(sorted(_FIELDS))}, as text")

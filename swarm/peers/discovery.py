@@ -79,7 +79,7 @@ class Discovery:
             await asyncio.wait({self._task}, timeout=2 * CLOSE_S)
 
     async def _stand(self) -> None:
-        """Be there, connection after connection, until cancelled or not wanted."""
+        """Be discoverable, connection after connection, until cancelled or not wanted."""
         backoff = Backoff(*PAUSE_S)
         while True:
             try:

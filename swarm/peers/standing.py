@@ -248,7 +248,10 @@ class StandingPeer:
     # -- one room -------------------------------------------------------------------------------------------------
 
     async def _attend(self, room: str, opener: str) -> None:
-        """Take part in *room* until it is over or this peer stops; a log out of reach is waited for, ever longer."""
+        """Take part in *room* until it is over or this peer stops.
+
+        If the log is out of reach, wait at growing intervals.
+        """
         backoff = Backoff(*RETRY_S)
         try:
             # The same gate for every try: signed bytes may still be on their way.

@@ -135,7 +135,7 @@ class Replica:
             await self._changed.wait()
 
     async def follow(self) -> None:
-        """Keep up with the log until cancelled. What the wire does is outlived; a broken log ends it."""
+        """Follow the log until cancelled. Errors of the wire are survived; a broken log ends it."""
         backoff = Backoff(*RETRY_S)
         while True:
             try:

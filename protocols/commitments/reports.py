@@ -166,6 +166,15 @@ class Reports:
             return None
         return parse_duration(rule.confirm_within), rule.silence == "confirms"
 
+    def answerable_until(self) -> Instant | None:
+        """Return the last instant at which an unanswered report is still within its ``confirm_within``."""
+        ends = [
+            report.at + parse_duration(within)
+            for report in self.unsettled.values()
+            if not report.disputed and (within := self.rule(report.event).confirm_within) is not None
+        ]
+        return max(ends, default=None)
+
     def awaiting(self, member: str) -> list[Awaited]:
         """Return the unanswered reports that *member* should confirm or dispute, in the order of their time."""
         return [

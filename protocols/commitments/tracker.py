@@ -258,6 +258,10 @@ class Tracker:
         self._integrate()
         return moving(self._machine)
 
+    def answerable_until(self) -> Instant | None:
+        """Return the last instant at which a report made so far can be answered in time; None if none waits."""
+        return self._reports.answerable_until()
+
     def awaiting(self, member: str) -> list[Awaited]:
         """Return the reports that *member* should confirm or dispute, in the order of their time."""
         return self._reports.awaiting(member)

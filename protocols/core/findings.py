@@ -91,6 +91,11 @@ CODES: dict[str, tuple[Severity, str]] = {
     "over_budget": (WARNING, "What a member's entries took is more than its budget, or than the room's."),
     "loop": (WARNING, "The same acts in the same order came a third time and changed nothing; refused."),
     "abandoned": (WARNING, "The room ended before its agenda did."),
+    "room_over": (
+        WARNING,
+        "An act on promises came after the end of the room, or of its watch; without effect.",
+    ),
+    "still_owed": (WARNING, "The watch ended while a promise was owed: it is neither kept nor broken."),
     "close_mismatch": (FAULT, "A member signed another result than the log gives."),
     # sealing
     "reveal_mismatch": (FAULT, "A reveal does not match its seal; the true one may follow."),

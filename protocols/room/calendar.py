@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from protocols.core.instants import LAST, SECOND, Instant, parse_duration, parse_instant
+from protocols.core.instants import LAST, SECOND, Duration, Instant, parse_duration, parse_instant
 from protocols.messages.room import Rehearsal
 
 
@@ -25,6 +25,10 @@ class Calendar:
         if rehearsal is None:
             return cls()
         return cls(parse_instant(rehearsal.agreed_at), parse_duration(rehearsal.second) // SECOND)
+
+    def lasts(self, seconds: int) -> Duration:
+        """Return how long *seconds* of the log are in the promises' time, once that runs."""
+        return seconds * SECOND * self.factor
 
     def start(self, at: Instant) -> None:
         """Let the rehearsed time run from the agreement at log time *at*."""

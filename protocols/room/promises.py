@@ -202,6 +202,11 @@ class Promises:
         """Return the ids of the commitments whose state can still change."""
         return list(self.tracker.moving())
 
+    def answerable_until(self) -> Instant | None:
+        """Return the last log time at which a report made so far can be answered in time; None if none waits."""
+        until = self.tracker.answerable_until()
+        return None if until is None else self.calendar.logged(until)
+
     def deadline(self, at: Instant) -> Instant | None:
         """Return the next log time, not before *at*, after which a promise changes state without a new act."""
         promised = self.tracker.next_deadline()

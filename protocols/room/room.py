@@ -30,6 +30,7 @@ from protocols.room.evidence import Evidence
 from protocols.room.joining import REFUSED, Joining, Promising
 from protocols.room.outcome import result_of
 from protocols.room.promises import Promises
+from protocols.room.watch import Watch, check_watch, still_owed
 from protocols.stage.setting import Setting
 from protocols.stage.spending import Spending
 from protocols.stage.stage import Ending, Refused, Stage
@@ -52,17 +53,21 @@ class Room:
     joining: Joining
     spending: Spending
     evidence: Evidence
+    watch: Watch
+    promises: Promises | None = None
     stages: dict[str, Stage] = field(default_factory=dict)
     """What of the agenda has begun, by its item."""
     closing: Closing | None = None
-    promises: Promises | None = None
     stage: Stage | None = None
     step: Step | None = None
     closed: dict[str, Step] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
     ending: Ending | None = None
-    ended_at: Instant | None = None
     result: dict[str, Any] | None = None
+    over: bool = False
+    """Whether the room is over: the agenda is signed, and no promise can change state or the watch has passed."""
+    owed: list[str] = field(default_factory=list)
+    """The promises that were still owed when the watch had passed."""
     findings: list[Finding] = field(default_factory=list)
 
     @classmethod
@@ -79,7 +84,11 @@ class Room:
         calendar = Calendar.of(event.body.rehearsal)
         spending = Spending(event.body.rules.budget or Budget(), setting.members)
         promises = Promises.open(setting, calendar, keeps_moves=keeps_moves)
-        room = cls(setting, 1, event.at, calendar, Joining(setting), spending, Evidence(setting), promises=promises)
+        rules = event.body.rules
+        if promises is not None:
+            check_watch(rules.watch_seconds, event.body.events, calendar)
+        watch = Watch(rules.watch_seconds)
+        room = cls(setting, 1, event.at, calendar, Joining(setting), spending, Evidence(setting), watch, promises)
         room._spend(event)
         room._enter(room.joining)
         return room
@@ -100,6 +109,7 @@ class Room:
             text = f"{kind_of(event.body)} refused: {refused.why}"
             self.findings.append(Finding(refused.code, event.position, event.author, text, refused=True))
         self._close_if_complete()
+        self._end_if_over()
         return self.findings[before:]
 
     def pass_time(self, at: Instant) -> None:
@@ -110,6 +120,18 @@ class Room:
             self._close_step()
         if self.promises is not None:
             self.findings += self.promises.pass_time(self.at, self.position)
+        self._end_if_over()
+
+    def _end_if_over(self) -> None:
+        """Take note that the room is over, once and for good, and of what is owed then."""
+        if self.over or self.ending is None or self.step is not None:
+            return
+        passed = self.watch.has_passed(self.promises, self.at)
+        self.over = passed or self.ending.outcome == ABANDONED or not self.moving()
+        if passed and self.promises is not None:
+            owed = still_owed(self.promises, self.position)
+            self.owed += owed
+            self.findings += owed.values()
 
     def _spend(self, event: Event) -> None:
         """Count what this entry cost, whatever becomes of it."""
@@ -184,6 +206,9 @@ class Room:
             raise Refused("not_on_agenda", "this room's agenda has no commitments")
         if not self.started:
             raise Refused("not_open", "promises are for a room that everyone has joined")
+        if self.over:
+            raise Refused("room_over", "the room is over, and nobody watches it any more")
+        self.watch.hold(event.body, self.at)
         body, step = event.body, None
         findings: list[Finding] = []
         if isinstance(body, CreateCommitment):
@@ -316,7 +341,7 @@ class Room:
             self.promises.agree(self.at, self.position)
 
     def _end(self, ending: Ending) -> None:
-        self.ending, self.ended_at, self.stage = ending, self.at, None
+        self.ending, self.watch.began, self.stage = ending, self.at, None
         if ending.outcome == AGREED:
             self._agree()
             if self.promises is not None and self.concord is not None:
@@ -331,17 +356,6 @@ class Room:
 
     # -- what is owed ---------------------------------------------------------------------------------------------
 
-    @property
-    def over(self) -> bool:
-        """Whether the room is over: the agenda is signed, and no promise can change state or the watch has passed."""
-        if self.ending is None or self.step is not None:
-            return False
-        return self.ending.outcome == ABANDONED or not self.moving() or is_late(self._watch_end(), self.at)
-
-    def _watch_end(self) -> Instant:
-        assert self.ended_at is not None
-        return self.ended_at + self.setting.opening.rules.watch_seconds * SECOND
-
     def moving(self) -> list[str]:
         """Return the ids of the commitments whose state can still change."""
         return [] if self.promises is None else self.promises.moving()
@@ -354,8 +368,8 @@ class Room:
         due = None if self.promises is None else self.promises.deadline(self.at)
         if due is not None:
             deadlines.append(due)
-        if self.ended_at is not None and self.step is None:
-            deadlines.append(self._watch_end())
+        if self.ending is not None and self.step is None:
+            deadlines.append(self.watch.last(self.promises))
         return min(deadlines, default=None)
 
     def duties(self, member: str) -> list[Duty]:

@@ -384,5 +384,6 @@ def _unmet(fold: Fold | None) -> list[str]:
         name
         for name, status in fold.room.tracker.statuses().items()
         if status.state in OPEN_ENDS
+        or name in fold.room.owed
         or (status.state == "violated" and status.remedy in ("none", "violated") and "waived" not in status.notes)
     ]

@@ -35,7 +35,7 @@ class AuditResult:
     findings: list[dict[str, Any]]
     summary: dict[str, Any] = field(default_factory=dict)
     unmet: list[str] = field(default_factory=list)
-    """Commitments that ``--strict`` objects to: violated without remedy, unconfirmed or disputed."""
+    """Commitments that ``--strict`` objects to: violated without remedy, unconfirmed, disputed or still owed."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """None if the opening itself does not hold."""
 

@@ -1,4 +1,4 @@
-"""A room that lives on after its members' processes have gone: things said in it one at a time, by key."""
+"""A room that is watched after its members' processes have gone: things said in it one at a time, by key."""
 
 import asyncio
 import json
@@ -15,6 +15,8 @@ from swarm.scenario.members import agent_config
 from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.signed.identity import Identity
+from swarm.tasks import end
+from swarm.visit.saying import reading
 
 SWARM = str(Path(sys.executable).with_name("swarm"))
 
@@ -30,7 +32,7 @@ SCENARIO = {
         {"id": "loan", "debtor": "ada", "creditor": "ben", "then": "lent within 1 hours of agreed"},
         {"id": "return", "debtor": "ben", "creditor": "ada", "if": "lent", "then": "returned within 1 hours of lent"},
     ],
-    "rules": {"step_seconds": 10, "watch_seconds": 0},
+    "rules": {"step_seconds": 10, "watch_seconds": 3600},
     "members": [{"name": "ada", "agent": "scripted"}, {"name": "ben", "agent": "scripted"}],
 }
 
@@ -64,7 +66,12 @@ def test_a_room_lives_on_and_is_spoken_in_by_key(secure: bool, tmp_path: Path) -
         async def sit() -> None:
             minds = [make_agent(agent_config(member)) for member in parsed.members]
             peers = [Peer(mind, key, url) for mind, key in zip(minds, keys, strict=False)]
-            await asyncio.gather(*(peer.join(address.room, address.opener) for peer in peers))
+            seats = [asyncio.create_task(peer.join(address.room, address.opener)) for peer in peers]
+            async with reading(address.room, url, keys[0]) as replica:
+                following = asyncio.create_task(replica.follow())
+                while replica.room.closing is None or replica.room.step is not None:
+                    await replica.changed(replica.version)
+            await end([following, *seats])
 
         asyncio.run(sit())
         say = ["say", address.room]

@@ -1,16 +1,13 @@
-"""A mind that gives everything away, and the mandate that holds it: see mandate.yaml beside this file.
+"""A mind that gives everything away, for a mandate to bound: see mandate.yaml beside this file.
 
 swarm run examples/mandate.yaml
 """
 
-from agents import Agent
-from agents.agent import Proposed, Scored
-from protocols.duties.duties import ImproveDuty, ProposeDuty, ScoreDuty
-from protocols.messages.concord import Option
+from agents import Agent, ImproveDuty, Option, Proposed, ProposeDuty, Scored, ScoreDuty
 
 
 class Eager(Agent):
-    """Wants the deal at any price. Only where its peer sends an answer back does it keep to its standard offer.
+    """Wants the deal at any price. It keeps to its standard offer only when its peer sends an answer back.
 
     A language model that has read one flattering text too many is no different; this one needs no key to show it.
     """
@@ -22,7 +19,7 @@ class Eager(Agent):
         self.reserve = reserve
 
     async def propose(self, duty: ProposeDuty) -> Proposed:
-        """Put up the last value of every issue, and ask for nothing in return."""
+        """Offer the last value of every issue, and ask for nothing in return."""
         if duty.problem is not None:
             return Proposed(self.standard, self.reserve)
         offer = {name: issue.values[-1] for name, issue in duty.issues.items()}

@@ -1,12 +1,9 @@
-"""A mind of one's own: concede a step at a time, and never below the limit.
+"""A mind written in Python: it concedes one step at a time, and never goes below its limit.
 
 swarm run examples/haggling.yaml
 """
 
-from agents import Agent
-from agents.agent import Proposed, Scored
-from protocols.duties.duties import ImproveDuty, ProposeDuty, ScoreDuty
-from protocols.messages.concord import Option
+from agents import Agent, ImproveDuty, Option, Proposed, ProposeDuty, Scored, ScoreDuty
 
 
 class Haggler(Agent):
@@ -24,7 +21,7 @@ class Haggler(Agent):
         return Proposed(self.option(self.from_best_on(duty)[0]), reserve=50)
 
     async def score(self, duty: ScoreDuty) -> Scored:
-        """Give 100 for the own best value, 50 at the limit, nothing beyond it."""
+        """Give 100 to its best value, 50 at the limit, and nothing beyond it."""
         return Scored({asked.id: self.points(asked.option) for asked in duty.options})
 
     async def improve(self, duty: ImproveDuty) -> Option | None:

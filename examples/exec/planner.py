@@ -1,4 +1,4 @@
-"""A mind that is a program: one duty a line on its input, one answer a line on its output. Nothing to install."""
+"""A mind that is a program: one duty per line on its input, one answer per line on its output. Nothing to install."""
 
 import json
 import sys

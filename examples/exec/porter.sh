@@ -1,5 +1,5 @@
 #!/bin/sh
-# A mind in plain sh: it is happy with everything, a little less with each further option.
+# A mind in plain sh: it likes every option, and each further one a little less.
 
 while IFS= read -r duty; do
     id=${duty#'{"id":'} id=${id%%,*}

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from swarm.cli.logs import LogForm, LogOption, log_to_stderr
 from swarm.cli.server import TlsCa
+from swarm.cli.stopping import stopped_by_signals
 from swarm.errors import BadInput
 from swarm.signed.identity import Identity
 
@@ -117,14 +117,11 @@ async def _serve(
     from swarm.peers.discovery import Discovery
 
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, stop.set)
 
     def connect() -> Coroutine[Any, Any, "Log"]:
         return JetStreamLog.connect(server, identity=identity, name="swarm-mcp", tls=tls, timeout_s=CONNECT_S)
 
     found = Discovery(server, key=identity.public, kind="mcp")
-    async with found if discovery and tls is None else contextlib.nullcontext():
-        await serve(file, identity, connect, rooms, accept=accept, stop=stop, approver=approver)
+    with stopped_by_signals(stop.set):
+        async with found if discovery and tls is None else contextlib.nullcontext():
+            await serve(file, identity, connect, rooms, accept=accept, stop=stop, approver=approver)

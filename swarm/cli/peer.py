@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -12,11 +11,13 @@ import typer
 
 from swarm.cli.logs import LogForm, LogOption, log_to_stderr
 from swarm.cli.server import TlsCa
+from swarm.cli.stopping import stopped_by_signals
 from swarm.signed.identity import Identity
 from swarm.text import visible
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Callable
 
     from swarm.peers.rooms import Rooms
     from swarm.peers.standing import Over
@@ -87,10 +88,6 @@ async def _stand(
     person: dict[str, Any],
     results: TextIO,
 ) -> None:
-    from swarm.log.jetstream import JetStreamLog
-    from swarm.peers.discovery import Discovery
-    from swarm.peers.standing import StandingPeer, accepted_openers
-
     def tell(over: "Over") -> None:
         reason = "" if over.reason is None else f"  {visible(over.reason)}"
         with contextlib.suppress(BrokenPipeError):
@@ -105,10 +102,27 @@ async def _stand(
             TtyTerminal.leaving = True
         stop.set()
 
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):
-            loop.add_signal_handler(number, end)
+    with stopped_by_signals(end):
+        await _stand_until(stop, file, identity, server, tls, rooms, accept, once, discovery, person, tell)
+
+
+async def _stand_until(
+    stop: asyncio.Event,
+    file: "AgentFile",
+    identity: Identity,
+    server: str,
+    tls: "ssl.SSLContext | None",
+    rooms: "Rooms",
+    accept: list[str],
+    once: bool,
+    discovery: bool,
+    person: dict[str, Any],
+    tell: "Callable[[Over], None]",
+) -> None:
+    from swarm.log.jetstream import JetStreamLog
+    from swarm.peers.discovery import Discovery
+    from swarm.peers.standing import StandingPeer, accepted_openers
+
     name = "swarm-peer"
     connecting = asyncio.create_task(
         JetStreamLog.connect(server, identity=identity, name=name, tls=tls, timeout_s=CONNECT_S)

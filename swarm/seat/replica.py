@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 
 from protocols.core.instants import SECOND, Instant
 from protocols.room.room import Room
@@ -21,6 +22,8 @@ SHORTEST_WAIT_S = 0.25
 """Before a deadline, each wait is half of the remaining time, but not shorter than this."""
 OVERDUE_WAIT_S = 1.0
 """How long to wait for a member's tick, in case its wake-up was lost."""
+SLICE_S = 0.05
+"""How long folding may keep other tasks waiting, as far as no single record takes longer."""
 GATHER_S = 0.003
 """How long a read waits for this process's own appends: a few times as long as one takes."""
 RETRY_S = (0.05, 2.0)
@@ -87,20 +90,27 @@ class Replica:
             serving = self._asked
             while True:
                 cut = await self.log.read(self.name, self._keys, self.after, timeout_s=timeout_s)
-                if not self._take(cut) or not cut.more:
+                if not await self._take(cut) or not cut.more:
                     break
             self._served = serving
 
-    def _take(self, cut: Cut) -> bool:
-        """Fold the records in *cut*; return False if it is older than one that was already folded."""
+    async def _take(self, cut: Cut) -> bool:
+        """Fold the records in *cut*; return False if it is older than one that was already folded.
+
+        Other tasks have their turn in between: a flood delays no answer and no end of this process. What is folded by
+        then is a prefix of the room.
+        """
         if cut.upper < self._upper:
             return False
-        self._upper = cut.upper
-        fold = self.fold
+        fold, pause_at = self.fold, monotonic() + SLICE_S
         for record in cut.records:
             self.after[record.author] = record.sequence
             if record.sequence > self._first:
                 fold.add(record)
+            if monotonic() > pause_at:
+                await asyncio.sleep(0)
+                pause_at = monotonic() + SLICE_S
+        self._upper = cut.upper
         if cut.records:
             self._announce()
         return True

@@ -1,7 +1,7 @@
-"""The minds: how one member makes up its mind. Knows the rules and nothing of the world.
+"""The minds: how one member makes up its mind. This package knows the rules and nothing of the world.
 
-What an agent's author needs stands here: `Agent` to subclass, the answers its methods return, the duties they are
-given, and the parts of both.
+It exports what an agent's author needs: `Agent` to subclass, the answers that its methods return, the duties that they
+get, and the parts of both.
 """
 
 from agents.agent import (

@@ -67,10 +67,7 @@ class UtilityMind(Agent):
         return sum(points.get(issue, {}).get(str(value), 0) for issue, value in asked.option.offer.items())
 
     async def improve(self, duty: ImproveDuty) -> Option | None:
-        """Propose the offer predicted to lift the standing option most, if it is better for this member.
-
-        Otherwise pass.
-        """
+        """Propose the offer predicted to lift the standing option most, if this member prefers it; otherwise pass."""
         from agents.utility_model import Row
 
         members = sorted({member for scores in duty.table.values() for member in scores})

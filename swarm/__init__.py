@@ -1,7 +1,7 @@
 """Independent agents settle a question as peers, and can be held to what they said.
 
-The names that users import. Each loads its module when it is first used, so that auditing a ledger or deciding a table
-loads neither NATS nor anything else that talks to a network.
+These are the names that users import. Each loads its module on first use, so that auditing a ledger or deciding a table
+loads nothing that talks to a network.
 """
 
 from typing import TYPE_CHECKING

@@ -4,9 +4,9 @@ import random
 
 
 class Backoff:
-    """Pauses that double from *first_s* to *most_s* seconds, each shortened by chance by up to half.
+    """Pauses that double from *first_s* to *most_s* seconds, each shortened at random by up to half.
 
-    The chance keeps many who failed together from trying again together.
+    The randomness keeps clients that failed together from retrying together.
     """
 
     def __init__(self, first_s: float, most_s: float) -> None:
@@ -19,5 +19,5 @@ class Backoff:
         return now_s * random.uniform(0.5, 1.0)
 
     def reset(self) -> None:
-        """Begin with the first pause again, after something has worked."""
+        """Start with the first pause again, after something has worked."""
         self._next_s = self._first_s

@@ -1,4 +1,4 @@
-"""Ending tasks for sure, and an event loop for callers that have none."""
+"""Ending tasks reliably, and an event loop for callers that have none."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
@@ -30,9 +30,9 @@ async def end(tasks: Iterable[asyncio.Future[Any]]) -> None:
 
 
 def alone(work: Callable[[], Coroutine[Any, Any, T]], twin: str) -> T:
-    """Run *work* in an event loop of its own; *twin* names what to await where one is running already.
+    """Run *work* in an event loop of its own; *twin* names what to await if one is already running.
 
-    Raises `RuntimeError` there, before anything has begun.
+    Raises `RuntimeError` in that case, before anything has begun.
     """
     try:
         asyncio.get_running_loop()

@@ -1,6 +1,6 @@
-"""Accord: what everybody means by each term, how the others read it, and which differences stay open.
+"""Accord: what every member means by each term, how the others read it, and which differences stay open.
 
-The steps and what leads from one to the next are in `protocols.accord.steps`. Nothing said is ever replaced: who adopts
+`protocols.accord.steps` has the steps and their order. Nothing that was said is ever replaced: a member that adopts
 another's meaning keeps its own on record, and the divergence stays, marked as settled, with who moved and why.
 """
 
@@ -84,7 +84,7 @@ class Accord(Stage):
         return self.meaning, self.reading
 
     def turn(self, step: Step, present: Sequence[str]) -> Turn:
-        """Work out what *step* came to: number the meanings, compare the readings, or say what stays open."""
+        """Work out the result of *step*: number the meanings, compare the readings, or say what stays open."""
         if step.id == self.meaning.reveal_step:
             self._number()
             return Turn()
@@ -94,7 +94,7 @@ class Accord(Stage):
         return self._conclude(step.closed or 0, []) if step.id == SETTLE else Turn()
 
     def plan(self, name: str, present: Sequence[str]) -> Plan:
-        """Wait for those party to a difference."""
+        """Wait for the members that are party to a difference."""
         return Plan(SETTLE, ("accord.settle",), self._party(present))
 
     def _party(self, present: Sequence[str]) -> tuple[str, ...]:
@@ -165,7 +165,7 @@ class Accord(Stage):
         return said
 
     def vet(self, step: Step, member: str, said: Any) -> None:
-        """Raise `Refused` for a settlement that may not be."""
+        """Raise `Refused` for a settlement that is not allowed."""
         if isinstance(said, Settle):
             self._check_settle(member, said)
 

@@ -1,10 +1,10 @@
-"""The steps of Accord, and what leads from one to the next.
+"""The steps of Accord, and which step follows which.
 
-Everybody says, sealed, what each term means to it (`MEANING`). Everybody then says, sealed, how it reads the meanings
-of the others, case by case (`READING`). When that is open, every pair of members is compared on every term. Those who
-are party to a difference and still present settle it, together with a term's authority (`SETTLE`). Nothing said is
-replaced there: who adopts another's meaning keeps its own on record. What stays open is carried along, or, where the
-room's rules say so, ends the agenda.
+Everybody says, sealed, what each term means (`MEANING`). Then everybody says, sealed, how it reads the others'
+meanings, case by case (`READING`). Once that is open, every pair of members is compared on every term. The members that
+are party to a difference and still present settle it, together with a term's authority (`SETTLE`). Nothing that was
+said is replaced there: a member that adopts another's meaning keeps its own on record. What stays open is carried along
+or, if the room's rules say so, ends the agenda.
 """
 
 from typing import Final

@@ -94,11 +94,11 @@ _TAKEN: Final = {
     body: tuple(name for name in ("commitment", "report", "to", "holds", "until") if name in body.model_fields)
     for body in ACTS.values()
 }
-"""What of a body is part of the act that it stands for."""
+"""The fields of a body that are part of the act for which it stands."""
 
 
 def act_of(body: Message, *, at: Instant, item: int, by: str, entry_id: str) -> Sequence[Act]:
-    """Return the acts that a room's body stands for; the id of a report is that of its entry.
+    """Return the acts that the *body* of a room's entry stands for; a report takes the id of its entry.
 
     Raises ``TypeError`` for a body that is not about promises.
     """

@@ -1,7 +1,7 @@
 """A tracker that keeps its past: every move, with the instant at which it became known and the item that showed it.
 
-The plain `Tracker` keeps no move once it has told of it: its memory does not grow with the history. Where a view
-asks what happened in between, a room or a history is given a `Chronicle` when it begins.
+The plain `Tracker` forgets a move once it has reported it, so that its memory does not grow with the history. If a view
+asks what happened in between, its room or history is given a `Chronicle` from the beginning.
 """
 
 from collections.abc import Sequence
@@ -91,7 +91,7 @@ class Chronicle(Tracker):
         return {name: first[name] for name in names if name in first}
 
     def _pass(self, at: Instant, item: int | None) -> list[Transition]:
-        """Let every deadline before *at* pass, each by itself; *item* is what finds that they have."""
+        """Let every deadline before *at* pass, one by one; *item* is what shows that they have."""
         passed: list[Transition] = []
         while (due := self.next_deadline()) is not None and due < at:
             passed += self._keep(Tracker.advance(self, due + 1), item, by_time=True)

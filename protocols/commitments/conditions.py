@@ -50,7 +50,7 @@ DEEPEST = 16
 MOST_CLOCKS = 2
 """How deep ``within … of (…)`` may nest."""
 MOST_PARTS = 1_000
-"""Leaves and windows of a condition, each window after parentheses counted for every part of them."""
+"""Leaves and windows of one condition; each window after parentheses counts once for every part of them."""
 MOST_COUNTED = 1_000_000
 """The largest N of ``at least N``."""
 
@@ -101,7 +101,7 @@ def _refuse_deep(text: str) -> None:
 
 
 def _refuse_large(tree: _Parsed, text: str) -> None:
-    """Count what *tree* becomes once its windows are written out, without writing them out."""
+    """Count what *tree* would become with its windows written out, without writing them out."""
     written = _size(tree, text, 0)[1]
     if written > MOST_PARTS:
         message = f"written out, the condition has {written:,} leaves and windows; at most {MOST_PARTS:,} are read"
@@ -109,9 +109,9 @@ def _refuse_large(tree: _Parsed, text: str) -> None:
 
 
 def _size(tree: _Parsed, text: str, clocks: int) -> tuple[int, int]:
-    """Return to how many leaves a window after *tree* applies, and the leaves and windows in all.
+    """Return the number of leaves to which a window after *tree* applies, and the number of all leaves and windows.
 
-    *clocks* is how many ``within … of (…)`` are around it.
+    *clocks* is how many ``within … of (…)`` surround it.
     """
     parts = [part for part in tree.children if isinstance(part, Tree)]
     match tree.data:

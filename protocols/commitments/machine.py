@@ -280,7 +280,7 @@ class Machine(Registry):
     def _judge_conditional(self, instance: Instance, until: Instant) -> Instant:
         """Judge the antecedent, then the consequent.
 
-        Return *until*, or an earlier instant at which time changes more.
+        The result is *until*, or an earlier instant at which time changes more.
         """
         program = instance.program
         holds = evaluate(program.antecedent, instance, self.now)

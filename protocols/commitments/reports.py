@@ -159,7 +159,7 @@ class Reports:
     def silence_after(self, report: Report) -> tuple[Duration, bool] | None:
         """Return how long *report* may stay unanswered and whether silence confirms it.
 
-        ``None`` without such a rule.
+        Without such a rule, the result is ``None``.
         """
         rule = self.rule(report.event)
         if rule.silence is None or rule.confirm_within is None:

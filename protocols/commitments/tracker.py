@@ -259,7 +259,7 @@ class Tracker:
         return moving(self._machine)
 
     def answerable_until(self) -> Instant | None:
-        """Return the last instant at which a report made so far can be answered in time; None if none waits."""
+        """Return the last instant at which a report made so far can be answered in time; None if no report waits."""
         return self._reports.answerable_until()
 
     def awaiting(self, member: str) -> list[Awaited]:
@@ -273,8 +273,7 @@ class Tracker:
     def since(self, condition: str | Condition) -> Instant | None:
         """Return when *condition* came to hold for an onlooker, who knows only what is established.
 
-        ``None`` if it does not hold.
-        Raises `ConditionError` for text that is not a condition.
+        If it does not hold, the result is ``None``. Raises `ConditionError` for text that is not a condition.
         """
         self._integrate()
         confirmable = frozenset(name for name, rule in self.events.items() if rule.confirmed_by is not None)

@@ -13,7 +13,7 @@ from protocols.core.instants import Duration, Instant, format_duration, show_ins
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})(?:\.[0-9]{1,400})?")
 """What counts as a number in filters and totals; anything else is text."""
 BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""A name that may stand without quotes."""
+"""A name that needs no quotes."""
 RESERVED = frozenset({"and", "or", "no", "at", "least", "by", "before", "after", "within", "of", "totalling"})
 LIFE = frozenset(
     {"created", "detached", "satisfied", "expired", "violated", "terminated", "unconfirmed", "disputed"},

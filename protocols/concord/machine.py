@@ -1,7 +1,6 @@
-"""Concord: the options, everybody's scores, the standing option with the tries to improve on it, and who signed it.
+"""Concord: the options, everybody's scores, the standing option, the tries to improve it, and who signed it.
 
-The steps and what leads from one to the next are in `protocols.concord.steps`, the choice itself is in
-`protocols.concord.selection`.
+`protocols.concord.steps` has the steps and their order, `protocols.concord.selection` makes the choice.
 """
 
 from collections.abc import Sequence
@@ -127,7 +126,7 @@ class Concord(Stage):
         return Turn(AUTHORITY if self.setting.opening.authority.issues else NO_AUTHORITY)
 
     def turn(self, step: Step, present: Sequence[str]) -> Turn:
-        """Work out what *step* came to."""
+        """Work out the result of *step*."""
         if step.id == QUOTE:
             unquoted = sorted(set(self.setting.opening.authority.issues) - set(self.quotes))
             return Turn(UNQUOTED, reason=f"not_quoted: {', '.join(unquoted)}") if unquoted else Turn(QUOTED)
@@ -202,7 +201,7 @@ class Concord(Stage):
     # -- improvement ----------------------------------------------------------------------------------------------
 
     def _next_right(self, present: Sequence[str]) -> Turn:
-        """Give the right to improve to the next one; where nobody may, the selection stands."""
+        """Give the right to improve to the next member; if nobody may improve, the selection stands."""
         assert self.selection is not None
         if self._holder(present) is not None:
             self.rights += 1
@@ -322,7 +321,7 @@ class Concord(Stage):
         return self._judge_ballot(member, content), []
 
     def vet(self, step: Step, member: str, said: Any) -> None:
-        """Raise `Refused` for a quote or an improvement that may not be."""
+        """Raise `Refused` for a quote or an improvement that is not allowed."""
         if isinstance(said, Quote):
             check_quote(said, member, self.setting.opening)
         elif isinstance(said, Improve):

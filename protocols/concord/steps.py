@@ -1,10 +1,10 @@
-"""The steps of Concord, and what leads from one to the next.
+"""The steps of Concord, and which step follows which.
 
 Members with authority over issues first quote the values that they allow (`QUOTE`). Everybody proposes, sealed, an
 option (`OPTION`), then scores all of them, sealed (`BALLOT`, number 1). The selection makes one option the standing
-one. From then on the right to improve goes to one member at a time (`IMPROVE`): to the one who has tried least since
-the last change, among these to the least satisfied. It proposes something new, which goes to a ballot of its own and
-becomes the standing option only if it is strictly better; or it passes. When everybody has passed, or no tries are
+one. From then on the right to improve goes to one member at a time (`IMPROVE`): to the one that has tried least since
+the last change, and among equals to the least satisfied. It proposes something new, which goes to a ballot of its own
+and becomes the standing option only if it is strictly better; or it passes. When everybody has passed, or no tries are
 left, the standing option is put up for everybody's signature (`RATIFY`) if it is accepted. A majority overrides nobody.
 """
 
@@ -63,10 +63,10 @@ def ballot(number: int) -> str:
 
 
 def improvement(number: int) -> str:
-    """Return the id of the step at which the right to improve is given for the *number*-th time, from 1."""
+    """Return the id of the step that gives the right to improve for the *number*-th time, from 1."""
     return numbered(IMPROVE, number)
 
 
 def ballot_number(step: str) -> int | None:
-    """Return the number of the ballot that the step with the id *step* is of, None if it is of none."""
+    """Return the number of the ballot to which the step with the id *step* belongs, or None."""
     return number_of(step) if name_of(step) in (seal_of(BALLOT), reveal_of(BALLOT)) else None

@@ -56,7 +56,7 @@ def canonical_of_exact(value: JSON) -> bytes:
 
 
 def read_strict(text: str | bytes) -> JSON:
-    """Return the JSON value in *text* if `canonical` has a form for it and no object holds a key twice.
+    """Return the JSON value in *text* if it has a canonical form and no object contains a key twice.
 
     Raises ``ValueError``.
     """
@@ -69,7 +69,7 @@ def read_strict(text: str | bytes) -> JSON:
 
 
 def read_canonical(text: bytes) -> JSON:
-    """Return the JSON value whose canonical bytes *text* is; raise ``ValueError`` for any other bytes."""
+    """Return the JSON value whose canonical bytes are *text*; raise ``ValueError`` for any other bytes."""
     value = read_strict(text)
     if canonical(value) != text:
         raise ValueError("not in canonical form")

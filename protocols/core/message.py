@@ -16,9 +16,9 @@ Text = Annotated[str, StringConstraints(max_length=20_000)]
 Words = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 Title = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Line = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=NAME_PATTERN)]
-"""A short text on one line that names nothing of the room: a unit, a model, the id of a report."""
+"""A short text on one line that names nothing in the room: a unit, a model, the id of a report."""
 Name = Annotated[Line, AfterValidator(check_name)]
-"""The name of a member, term, issue, event, commitment or attribute: characters of the table of names only."""
+"""The name of a member, term, issue, event, commitment or attribute: only characters from the table of names."""
 Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Key = Annotated[str, StringConstraints(pattern=r"^U[A-Z2-7]{55}$")]
 """A public key in NATS nkey text."""
@@ -32,7 +32,7 @@ _BLANK = re.compile("[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202
 
 
 def is_blank(text: str) -> bool:
-    """Tell whether *text* holds nothing but white space, by a list of our own."""
+    """Tell whether *text* contains only white space, according to a list of our own."""
     return _BLANK.fullmatch(text) is not None
 
 

@@ -1,8 +1,8 @@
-"""Names that people see: what they are made of, and which of them look alike.
+"""Names that people see: which characters they contain, and which of them look alike.
 
-All of it stands in one table that ships with the rules, ``names.txt``, made from one version of Unicode and of its
-lists of confusable characters (UTS 39). An opening names the table's version, so that a name that is good on one
-machine is good on all, whatever Unicode their interpreters have; what the table does not know is refused.
+Everything is in one table that ships with the rules, ``names.txt``, made from one version of Unicode and of its lists
+of confusable characters (UTS 39). An opening names the table's version, so that a name that is valid on one machine is
+valid on all, whatever Unicode their interpreters have. Characters that the table lacks are refused.
 """
 
 import pkgutil
@@ -14,18 +14,18 @@ from itertools import pairwise
 from typing import Final
 
 VERSION: Final = "names/1"
-"""The version of the table, as an opening's ``rules.versions.names`` says it."""
+"""The version of the table, as in an opening's ``rules.versions.names``."""
 _DOT: Final = "\u0307"
 _UNDER_NO_DOT: Final = f"ijl{_DOT}"
-"""A combining dot over what has one, or nearly, is drawn as nothing more; the lists lack this."""
+"""A combining dot over a letter that already has a dot, or nearly, is invisible; the lists lack this."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The table, read. ``firsts`` and ``lasts`` are the ends of the ranges of allowed characters, in order.
+    """The parsed table. ``firsts`` and ``lasts`` are the ends of the ranges of allowed characters, in order.
 
-    ``parts`` gives the full canonical decomposition of a character, ``whole`` what two characters compose to,
-    ``classes`` the combining classes that are not 0; ``alike`` and ``folded`` go to `str.translate`.
+    ``parts`` maps a character to its full canonical decomposition, ``whole`` maps two characters to what they compose
+    to, ``classes`` holds the combining classes other than 0; ``alike`` and ``folded`` are for `str.translate`.
     """
 
     version: str
@@ -38,13 +38,16 @@ class _Table:
     folded: dict[int, str]
 
     def allows(self, character: str) -> bool:
-        """Tell whether names may hold *character*."""
+        """Tell whether names may contain *character*."""
         point = ord(character)
         place = bisect_right(self.firsts, point) - 1
         return place >= 0 and point <= self.lasts[place]
 
     def decompose(self, text: str) -> str:
-        """Return *text* in normal form D, syllables of Korean left whole; what the table lacks stays as it is."""
+        """Return *text* in normal form D, except for Korean syllables.
+
+        Characters that the table lacks stay as they are.
+        """
         return self.order(text.translate(self.parts))
 
     def order(self, text: str) -> str:
@@ -68,7 +71,7 @@ class _Table:
         starter, before = -1, 0
         for character in text:
             own = self.classes.get(character, 0)
-            # A mark joins the letter unless one of its class, or another letter, stands between them.
+            # A mark joins the letter unless a mark of its class, or another letter, is between them.
             free = starter >= 0 and (starter == len(done) - 1 or 0 < before < own)
             both = self.whole.get(done[starter] + character) if free else None
             if both is not None:
@@ -82,10 +85,10 @@ class _Table:
 
 
 def check_name(name: str) -> str:
-    """Return *name*; raise ``ValueError`` with the first thing for which it can be no name.
+    """Return *name*; raise ``ValueError`` with the first reason why it cannot be a name.
 
-    A name holds characters of the table only, is written as its normal form C is, and has no space at either end and
-    no two in a row: then no other text says the same.
+    A name contains only characters of the table, is in normal form C, and has no space at either end and no two spaces
+    in a row, so that each name has exactly one text.
     """
     if name[:1] == " " or name[-1:] == " " or "  " in name:
         raise ValueError("a name has no space at its ends, and no two in a row")
@@ -108,16 +111,16 @@ def _unknown(character: str) -> str:
 
 
 def skeleton(text: str) -> str:
-    """Return what *text* looks like in lower case: texts with one skeleton can be taken for each other.
+    """Return what *text* looks like in lower case: texts with the same skeleton can be confused.
 
-    Any text has one; characters that the table lacks look like themselves only. Capitals may look alike where small
-    letters do not: to compare two texts take `look_alike`.
+    Every text has one; characters that the table lacks look only like themselves. Capitals may look alike when small
+    letters do not, so use `look_alike` to compare two texts.
     """
     return _looks(fold(text)).translate(_table().folded)
 
 
 def look_alike(one: str, other: str) -> bool:
-    """Tell whether two texts can be taken for each other, as they are written or in lower case."""
+    """Tell whether two texts can be confused, as they are written or in lower case."""
     return any(mine == theirs for mine, theirs in zip(looks_of(one), looks_of(other), strict=True))
 
 
@@ -129,12 +132,12 @@ def fold(text: str) -> str:
 
 @dataclass(slots=True)
 class Apart:
-    """Names of one scope, no two of which look alike, as written or in lower case."""
+    """The names of one scope, no two of which look alike, as written or in lower case."""
 
     looks: dict[tuple[int, str], str] = field(default_factory=dict)
 
     def like(self, name: str) -> str | None:
-        """Return a name of the scope that *name* can be taken for without being it, None if there is none."""
+        """Return a different name in the scope with which *name* can be confused, or None."""
         for looks in enumerate(looks_of(name)):
             other = self.looks.get(looks, name)
             if other != name:
@@ -142,13 +145,13 @@ class Apart:
         return None
 
     def add(self, name: str) -> None:
-        """Take *name* into the scope."""
+        """Add *name* to the scope."""
         for looks in enumerate(looks_of(name)):
             self.looks.setdefault(looks, name)
 
 
 def check_apart(what: str, names: Iterable[str]) -> None:
-    """Raise ``ValueError`` if two of *names*, which are those of *what*, look alike."""
+    """Raise ``ValueError`` if two of *names* look alike; *what* says what they name."""
     scope = Apart()
     for name in names:
         other = scope.like(name)
@@ -163,7 +166,7 @@ def looks_of(text: str) -> tuple[str, str]:
 
 
 def _looks(text: str) -> str:
-    """Return what *text* looks like in the case that it has."""
+    """Return what *text* looks like in its own case."""
     table = _table()
     plain = table.order(table.decompose(text).translate(table.alike))
     seen = " ".join(part for part in plain.split(" ") if part)
@@ -172,7 +175,7 @@ def _looks(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _table() -> _Table:
-    """Read the table: some milliseconds, once a process, and not before a name is compared."""
+    """Read the table: it takes some milliseconds, once in each process, when the first name is compared."""
     data = pkgutil.get_data("protocols.core", "names.txt")
     assert data is not None
     said, sections = _sections(data.decode("ascii"))
@@ -202,7 +205,7 @@ def _deepest(text: str, parts: dict[int, str]) -> str:
 
 
 def _sections(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Return what the head of the table says, and the words of each section."""
+    """Return the header fields of the table, and the words of each section."""
     said: dict[str, str] = {}
     sections: dict[str, list[str]] = {}
     words: list[str] | None = None
@@ -218,7 +221,7 @@ def _sections(text: str) -> tuple[dict[str, str], dict[str, list[str]]]:
 
 
 def _points(words: Iterable[str]) -> dict[int, str]:
-    """Return the left side of each ``LEFT=RANGE,RANGE…`` of *words* by every point of its ranges."""
+    """Return the left side of each ``LEFT=RANGE,RANGE…`` of *words*, by every code point of its ranges."""
     found: dict[int, str] = {}
     for word in words:
         left, _, right = word.partition("=")

@@ -48,7 +48,7 @@ class PromiseDuty(Duty):
 
 
 class RevealDuty(Duty):
-    """Open the own seal of ``sealed_step``: its ``digest`` and ``box``, as they are on the log. Needs no mind."""
+    """Open the member's seal of ``sealed_step``: its ``digest`` and ``box`` are as on the log. It needs no mind."""
 
     act: Literal["reveal"] = "reveal"
     sealed_step: str

@@ -201,11 +201,11 @@ COMMITMENT_BODIES = (
     DisputeReport,
     DecideReport,
 )
-"""Everything that is said about promises. A new act is a model in this tuple; the rest of the tables select from it."""
+"""Every body about promises. A new act is a model in this tuple; the other tables select from it."""
 
 
 def verb_of(kind: str) -> str:
-    """Return the verb of the *kind* of a body about promises: the last part of it."""
+    """Return the verb in the *kind* of a body about promises: its last part."""
     return kind.rpartition(".")[2]
 
 
@@ -216,7 +216,7 @@ ACTS: Final[Mapping[str, type[Message]]] = {
 ON_COMMITMENT: Final[Mapping[str, type[Message]]] = {
     verb: body for verb, body in ACTS.items() if "commitment" in body.model_fields
 }
-"""The acts on one commitment that there is."""
+"""The acts on one existing commitment."""
 ON_REPORT: Final[Mapping[str, type[Message]]] = {
     verb: body for verb, body in ACTS.items() if "report" in body.model_fields
 }

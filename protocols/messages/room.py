@@ -21,7 +21,7 @@ TASK = "task"
 
 Agenda = Literal["accord", "concord", "commitments"]
 AGENDA_ORDER: Final[tuple[str, ...]] = get_args(Agenda)
-"""The items of an agenda, in the one order in which an opening lists them."""
+"""The items of an agenda, in the only order in which an opening may list them."""
 VERSIONS = {
     "room": "room/1",
     "accord": "accord/1",
@@ -133,9 +133,9 @@ class RoomOpen(Message):
         return self
 
     def scopes(self) -> dict[str, list[str]]:
-        """Return the names of the opening by what they name: in each of these no two may look alike.
+        """Return the names in the opening by what they name: no two names in one list may look alike.
 
-        Attributes are one more scope; they stand in conditions, which the room reads.
+        Attributes are one more scope; they are in conditions, which the room reads.
         """
         promised = [*self.promises, *(self.status_quo.commitments if self.status_quo is not None else ())]
         return {

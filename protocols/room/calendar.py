@@ -27,7 +27,7 @@ class Calendar:
         return cls(parse_instant(rehearsal.agreed_at), parse_duration(rehearsal.second) // SECOND)
 
     def lasts(self, seconds: int) -> Duration:
-        """Return how long *seconds* of the log are in the promises' time, once that runs."""
+        """Return how much of the promises' time *seconds* of the log are, once that time runs."""
         return seconds * SECOND * self.factor
 
     def start(self, at: Instant) -> None:

@@ -91,7 +91,7 @@ class Joining(Stage):
         return self._terms()[0]
 
     def _terms(self) -> tuple[list[str], dict[str, str]]:
-        """Return the room's terms, and those left out because they look like one of them, which it names."""
+        """Return the room's terms, and those that are left out because they look like one of them, with that one."""
         nominated = [term for member in self.setting.members for term in self.nominated.get(member, ())]
         kept: list[str] = []
         alike: dict[str, str] = {}

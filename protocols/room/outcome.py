@@ -13,7 +13,7 @@ from protocols.stage.stage import Ending
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """The option that was agreed: its title, and the value it gives each issue."""
+    """The agreed option: its title, and its value for each issue."""
 
     title: str
     offer: dict[str, Value]
@@ -23,9 +23,9 @@ class Agreed:
 class Decision:
     """An agreed decision, and what decided it.
 
-    ``vector`` are the members' scores of the option from the lowest up, ``scores`` the same by member (None for a
-    rejection); ``rule`` separated it from the second (see `protocols.concord.selection`), ``least_satisfied`` names the
-    member with the lowest score, None where all gave 100. ``improvements`` counts the improvements tried.
+    ``vector`` is the members' scores of the option in ascending order; ``scores`` has the same by member (None for a
+    rejection). ``rule`` separated it from the second (see `protocols.concord.selection`). ``least_satisfied`` names the
+    member with the lowest score, None if all gave 100. ``improvements`` counts the improvements that were tried.
     """
 
     option: Agreed
@@ -50,7 +50,7 @@ class Decision:
 
 
 def decision_of(ending: Ending | None, concord: Concord | None) -> Decision | None:
-    """Return what was agreed, or None where nothing was."""
+    """Return what was agreed, or None."""
     if ending is None or ending.outcome != "agreed" or concord is None or concord.selection is None:
         return None
     standing, selection = concord.standing, concord.selection

@@ -65,7 +65,7 @@ class Promises:
 
     @property
     def chronicle(self) -> Chronicle | None:
-        """The tracker with every move that it saw; None unless the room was opened so that it keeps them."""
+        """The tracker with every move that it saw; None unless the room was opened to keep moves."""
         return self.tracker if isinstance(self.tracker, Chronicle) else None
 
     # -- the fold -------------------------------------------------------------------------------------------------
@@ -88,9 +88,8 @@ class Promises:
             self.tracker.apply(act)
 
     def take(self, event: Event, optional: Collection[str]) -> list[Finding]:
-        """Take what a member says about promises.
+        """Take what a member says about promises; *optional* are ids that options would create, which are not free.
 
-        *optional* are ids that options would create, and which are therefore taken.
         Raises `Refused` if nothing of it can stand; what the tracker refuses becomes a finding.
         """
         self._remember(event)
@@ -203,7 +202,7 @@ class Promises:
         return list(self.tracker.moving())
 
     def answerable_until(self) -> Instant | None:
-        """Return the last log time at which a report made so far can be answered in time; None if none waits."""
+        """Return the last log time at which a report made so far can be answered in time; None if no report waits."""
         until = self.tracker.answerable_until()
         return None if until is None else self.calendar.logged(until)
 
@@ -280,7 +279,7 @@ def _tracker(opening: RoomOpen, kind: type[Tracker]) -> Tracker | None:
 
 
 def _attributes(promised: Iterable[CommitmentTerms]) -> Iterator[str]:
-    """Yield the attributes of reports that *promised* are about."""
+    """Yield the attributes of reports to which *promised* refer."""
     for terms in promised:
         if terms.each is not None:
             yield terms.each

@@ -1,11 +1,11 @@
 """The room: hands each event of the log to the machine that it concerns, and keeps the steps.
 
-The stages of a room follow one another: joining, then what of `AGENDA` the opening lists. Where one of them ends the
-agenda, or none is left, the result is fixed, and closing follows: everybody signs it. Promises run beside all of this,
-from their creation until none can move or the watch is over.
+The stages of a room follow one another: joining, then the items of `AGENDA` that the opening lists. When one of them
+ends the agenda, or none is left, the result is fixed, and closing follows: everybody signs the result. Promises run
+beside all of this, from their creation until none can change state or the watch is over.
 
 One step is open at a time. It closes at the first record with which everyone expected has answered, that record
-included, or at the first record whose log time is past its deadline, and that record is judged by what opens next.
+included, or at the first record whose log time is past its deadline; that record is judged by the step that opens next.
 """
 
 from collections.abc import Callable, Mapping
@@ -56,7 +56,7 @@ class Room:
     watch: Watch
     promises: Promises | None = None
     stages: dict[str, Stage] = field(default_factory=dict)
-    """What of the agenda has begun, by its item."""
+    """The stages that have begun, by their item of the agenda."""
     closing: Closing | None = None
     stage: Stage | None = None
     step: Step | None = None
@@ -123,7 +123,7 @@ class Room:
         self._end_if_over()
 
     def _end_if_over(self) -> None:
-        """Take note that the room is over, once and for good, and of what is owed then."""
+        """Note that the room is over, once and finally, and what is owed at that point."""
         if self.over or self.ending is None or self.step is not None:
             return
         passed = self.watch.has_passed(self.promises, self.at)
@@ -399,7 +399,7 @@ class Room:
     def elapsed_since(self, condition: str, now: Instant) -> Instant | None:
         """Return how long ago *condition* on promises came true, in microseconds of the log before *now*.
 
-        None if it has not.
+        If it has not, the result is None.
         """
         return None if self.promises is None else self.promises.elapsed_since(condition, now)
 
@@ -425,4 +425,4 @@ def _order() -> Table:
 
 
 STAGES: Final[Table] = _order()
-"""Stage → turn → stage: how the room goes through its agenda, as `Room` does it."""
+"""Stage → turn → stage: how `Room` goes through the agenda."""

@@ -1,8 +1,8 @@
-"""The watch: the time after the agenda's end in which the members stay to keep their promises and to answer reports.
+"""The watch: the time after the agenda's end in which members stay to keep their promises and to answer reports.
 
-Nobody is sent home while something can still be decided: what is reported within the watch can be answered for as long
-as its event allows, and a room whose watch is shorter than that does not open. What is said about promises afterwards
-has no effect, for those whom it concerns have left.
+Nobody leaves while something can still be decided: a report within the watch can be answered for as long as its event
+allows, and a room whose watch is shorter than that does not open. What is said about promises afterwards has no effect,
+because the members whom it concerns have left.
 """
 
 from collections.abc import Mapping
@@ -46,12 +46,12 @@ class Watch:
         return self.began + self.seconds * SECOND
 
     def last(self, promises: Promises | None) -> Instant:
-        """Return the last log time at which something can still be decided: by the watch, or by an answer in time."""
+        """Return the last log time at which something can still be decided, by the watch or by an answer in time."""
         until = None if promises is None else promises.answerable_until()
         return self.end() if until is None else max(self.end(), until)
 
     def has_passed(self, promises: Promises | None, at: Instant) -> bool:
-        """Return whether at log time *at* nothing can be decided any more."""
+        """Return whether nothing more can be decided at log time *at*."""
         return self.began is not None and is_late(self.end(), at) and is_late(self.last(promises), at)
 
     def hold(self, body: Message, at: Instant) -> None:

@@ -1,11 +1,11 @@
 """The one shape that all rules share.
 
 A *stage* of a room (joining, Accord, Concord, closing) has a table that says which step follows which
-(`protocols.table`). The stage says who answers a step and what is asked of them, judges each answer, and works out what
-a closing step came to; the room keeps the steps and their deadlines. What is the same for every sealed answer
-(`protocols.sealed`) is done here, for each round that a stage names in `Stage.rounds`.
+(`protocols.stage.table`). The stage says who answers a step and what is asked of them, judges each answer, and works
+out the result of a closing step; the room keeps the steps and their deadlines. What is the same for every sealed answer
+(`protocols.stage.sealed`) is done here, for each round that a stage names in `Stage.rounds`.
 
-An answer either changes the stage or is refused and changes nothing: a refusal is raised as `Refused`, and the room
+An answer either changes the stage, or is refused and changes nothing. A refusal is raised as `Refused`, and the room
 turns it into a finding that names author, kind, step, reason and what would be valid.
 """
 
@@ -34,9 +34,9 @@ class Ending:
 class Stage(ABC):
     """One item of a room's agenda; plain data, so that a room can be copied and compared.
 
-    A subclass has a table of ``steps`` and says in `duty_at` what is asked. Of the rest it overrides what its steps
-    need: of sealed rounds `rounds` and `judge`, of other steps `plan`, `take` and `vet`, and where a step has several
-    ways on `start` and `turn`.
+    A subclass has a table of ``steps`` and says in `duty_at` what is asked. It overrides whatever else its steps need:
+    `rounds` and `judge` for sealed rounds, `plan`, `take` and `vet` for other steps, and `start` and `turn` if a step
+    can lead to several others.
     """
 
     steps: ClassVar[Table]
@@ -49,11 +49,11 @@ class Stage(ABC):
         return ()
 
     def start(self, present: Sequence[str]) -> Turn:
-        """Return the turn with which the stage begins. *present* are the members who have not left."""
+        """Return the turn with which the stage begins. *present* are the members that have not left."""
         return Turn()
 
     def turn(self, step: Step, present: Sequence[str]) -> Turn:
-        """Work out what *step*, which has just closed, came to."""
+        """Work out the result of *step*, which has just closed."""
         return Turn()
 
     def plan(self, name: str, present: Sequence[str]) -> Plan:
@@ -62,7 +62,7 @@ class Stage(ABC):
 
     @abstractmethod
     def duty_at(self, step: Step, member: str) -> Duty:
-        """Return what *member* is asked at *step*, which is not the revealing step of a round."""
+        """Return what *member* is asked at *step*; *step* does not reveal a round."""
 
     def judge(
         self, round_: SealedRound[Any], member: str, content: dict[str, Any], position: int
@@ -74,7 +74,7 @@ class Stage(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no sealed round {round_.prefix}")
 
     def take(self, step: Step, event: Event) -> list[Finding]:
-        """Take one answer to *step*, which is not of a sealed round, or raise `Refused` and change nothing."""
+        """Take one answer to *step*, which is not part of a sealed round, or raise `Refused` and change nothing."""
         return []
 
     def vet(self, step: Step, member: str, said: Any) -> None:

@@ -16,10 +16,10 @@ def is_late(deadline: Instant, at: Instant) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A step that is to open next: its id, the kinds of body that answer it, and the members expected.
+    """A step that opens next: its id, the kinds of body that answer it, and the members expected.
 
-    ``volunteers`` are kinds that any other member may say while the step is open, without being waited for. A step
-    ``beyond_budget`` opens though the room has used up its budget.
+    ``volunteers`` are kinds that any other member may say while the step is open; nobody waits for them. A step
+    ``beyond_budget`` opens even if the room has used up its budget.
     """
 
     id: str

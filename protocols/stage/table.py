@@ -1,7 +1,7 @@
-"""Tables of steps: for each step of a stage, what its close may come to, and which step that leads to.
+"""Tables of steps: for each step of a stage, the possible results of its close, and the step to which each leads.
 
-A table is data, and the only place that says what follows what. A *turn* is the one word for what a close came to; a
-machine works it out, `Stage.close` looks up where it leads, and the pictures in ``docs/protocol/rooms.md`` are drawn
+A table is data, and the only place that defines the order of steps. A *turn* is the one word for the result of a close.
+A machine works it out, `Stage.close` looks up where it leads, and the pictures in ``docs/protocol/rooms.md`` are drawn
 from the tables (`picture`).
 """
 
@@ -13,15 +13,15 @@ from typing import Final
 from protocols.core.findings import Finding
 
 Table = Mapping[str, Mapping[str, str]]
-"""Step → turn → the step that follows, `DONE`, or how the agenda ends. ``N`` stands for a step's number."""
+"""Step → turn → the next step, `DONE`, or how the agenda ends. ``N`` stands for a step's number."""
 
 START: Final = "start"
 """The row of a stage that has not begun."""
 CLOSED: Final = "all have answered, or the deadline has passed"
-"""The turn of a step with one way on."""
+"""The turn of a step with only one way on."""
 
 DONE: Final = "done"
-"""Where a stage ends and the agenda goes on."""
+"""The end of a stage, after which the agenda goes on."""
 AGREED: Final = "agreed"
 NO_AGREEMENT: Final = "no_agreement"
 ABANDONED: Final = "abandoned"
@@ -34,7 +34,7 @@ _NUMBER: Final = re.compile(r"(?<=\.)[0-9]+(?=\.|$)")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What closing a step came to: the word in the table, what was found, and the reason if it ends the agenda."""
+    """The result of closing a step: the word in the table, the findings, and the reason if it ends the agenda."""
 
     name: str = CLOSED
     findings: list[Finding] = field(default_factory=list)
@@ -52,13 +52,13 @@ def reveal_of(prefix: str) -> str:
 
 
 def sealed_round(step: str) -> str | None:
-    """Return the prefix of the sealed round that the step with the id *step* is of, None if it is of none."""
+    """Return the prefix of the sealed round to which the step with the id *step* belongs, or None."""
     prefix = step.rpartition(".")[0]
     return prefix if step in (seal_of(prefix), reveal_of(prefix)) else None
 
 
 def name_of(step: str) -> str:
-    """Return the name under which tables hold *step*: its id, with ``N`` for its number."""
+    """Return the name of *step* in the tables: its id, with ``N`` for its number."""
     return _NUMBER.sub("N", step)
 
 
@@ -68,7 +68,7 @@ def numbered(name: str, number: int) -> str:
 
 
 def number_of(step: str) -> int | None:
-    """Return the number in the id *step*, None if it has none."""
+    """Return the number in the id *step*, or None."""
     found = _NUMBER.search(step)
     return None if found is None else int(found[0])
 
@@ -90,7 +90,7 @@ def _shape(name: str, table: Table) -> str:
 
 
 def _arrows(row: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each way out of a step once, with all turns that take it; the only way on needs no words."""
+    """Yield each way out of a step once, with all turns that take it; a single way needs no words."""
     for target in dict.fromkeys(row.values()):
         turns = [turn for turn, to in row.items() if to == target and turn != CLOSED]
         yield (f'|"{"; ".join(turns)}"|' if turns else ""), target

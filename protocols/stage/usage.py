@@ -7,7 +7,7 @@ from protocols.core.names import fold
 from protocols.messages.commitments import CommitmentTerms
 
 _LETTER = "[0-9A-Z_a-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u1fff]"
-"""What goes on with a word: digits, and the letters and marks of alphabets. Ideographs are no part of one."""
+"""What continues a word: digits, and the letters and marks of alphabets, without ideographs."""
 
 
 def words_of(terms: CommitmentTerms) -> str:

@@ -39,7 +39,7 @@ def summary_of(room: Room) -> dict[str, Any]:
 
 
 def findings_of(room: Room) -> list[Finding]:
-    """Return what is to be noted about *room*: what was found as its log was folded, then what the whole shows."""
+    """Return the findings about *room*: first those of the fold, then those about the room as a whole."""
     return [
         *room.findings,
         *_troubles(room),
@@ -131,10 +131,10 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What saying all this took: in all, by member with the models it named, and for what.
+    """What the room cost: in total, by member with the models that it named, and by purpose.
 
-    ``agreement`` is the same as ``total`` where the room agreed, else None. ``coordinating`` is the share of tokens,
-    calls and seconds that went into coming to the result, as decimal text; the rest went into acting on promises.
+    ``agreement`` is the same as ``total`` if the room agreed, otherwise None. ``coordinating`` is the share of tokens,
+    calls and seconds that went into reaching the result, as decimal text; the rest went into acting on promises.
     """
 
     total: Amounts
@@ -154,7 +154,7 @@ class Cost:
 
 
 def cost_of(room: Room) -> Cost:
-    """Return what the entries of *room* declare to have used."""
+    """Return the use that the entries of *room* declare."""
     spending = room.spending
     agreed = room.ending is not None and room.ending.outcome == "agreed"
     used = dict(sorted(spending.used.items()))

@@ -160,7 +160,7 @@ class Broker:
             sync=self._sync,
             tls=self._tls,
         )
-        # In one step: the server may read it at any moment.
+        # In one step, because the server may read it at any moment.
         replace_text(self.directory / "nats-server.conf", text, "configuration")
 
     def _launch(self, binary: Path, lock: int) -> subprocess.Popen[bytes]:

@@ -138,7 +138,7 @@ class PacedConsole(Console):
 def paced(out: Console, pace_s: float) -> Iterator[PacedConsole]:
     """Yield a console that prints on *out* at this pace, and wait until everything is printed.
 
-    After an error, at once.
+    After an error, it prints the rest without pauses.
     """
     slow = PacedConsole(out, pace_s)
     try:

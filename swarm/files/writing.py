@@ -1,7 +1,7 @@
-"""Writing files: a place is checked before the work begins, and a file holds what it held before or all of what is new.
+"""Writing files: places are checked before the work begins, and a file has its old content or all of the new.
 
-What is no regular file (a device, a pipe, a socket) is written through, and a link is followed: replacing either would
-take away what stands behind it. A file that is replaced keeps its mode.
+Anything that is not a regular file (a device, a pipe, a socket) is written through, and a link is followed: to replace
+either would remove what is behind it. A replaced file keeps its mode.
 """
 
 import contextlib
@@ -44,9 +44,9 @@ def check_writable(paths: Sequence[Path | None], source: Path | None) -> None:
 
 @contextmanager
 def replacing(path: Path, *, private: bool = False, synced: bool = False) -> Iterator[BinaryIO]:
-    """Yield a file to write; once it is closed, *path* holds all of it. If anything is raised, *path* is as before.
+    """Yield a file to write; once it is closed, *path* contains all of it. After an exception, *path* is unchanged.
 
-    *private* makes it readable by its owner only, whatever stood there; *synced* makes it last through a power cut.
+    With *private*, only its owner can read it, whatever was there before; with *synced*, it survives a power cut.
     Raises ``OSError``.
     """
     where = path.resolve()
@@ -85,7 +85,7 @@ def replace_text(path: Path, text: str, what: str) -> None:
 
 @contextmanager
 def held(path: Path, taken: str) -> Iterator[None]:
-    """Hold the lock file *path* against other processes; it is free again when this one ends, however that is.
+    """Hold the lock file *path* against other processes; it is free again when this process ends, in whatever way.
 
     Raises `BadInput` with the text *taken* if another process holds it, and ``OSError`` if it cannot be made.
     """
@@ -105,7 +105,7 @@ def _new(where: Path) -> Path:
 
 
 def _replaced(where: Path) -> bool:
-    """Tell whether *where* is a regular file, or nothing yet: whatever else stands there is written through."""
+    """Tell whether *where* is a regular file, or does not exist yet; anything else is written through."""
     try:
         return stat.S_ISREG(where.stat().st_mode)
     except FileNotFoundError:
@@ -113,7 +113,7 @@ def _replaced(where: Path) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make it last that a file in *folder* was replaced; not every system lets a folder be synced."""
+    """Make the replacement of a file in *folder* durable; not every system can sync a folder."""
     with contextlib.suppress(PermissionError, IsADirectoryError):
         handle = os.open(folder, os.O_RDONLY)
         try:

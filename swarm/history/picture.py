@@ -100,8 +100,5 @@ class Picture:
 
 
 def _middle(tails: Sequence[str], rank: Mapping[str, int], own: int) -> float:
-    """Return the mean place of *tails*, for which a node waits, so that few lines cross.
-
-    Without tails, its *own* place.
-    """
+    """Return the mean place of *tails*, for which a node waits, so that few lines cross; without tails, *own*."""
     return sum(rank[tail] for tail in tails) / len(tails) if tails else own

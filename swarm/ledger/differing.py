@@ -33,9 +33,8 @@ def head_over(head: str, first: int, places: Sequence[Place]) -> str:
 
 
 def how_changed(before: str, first: int, places: Sequence[Place], signed: str, count: int, who: str) -> BadEntry | None:
-    """Return what turned the records that *who* signed into *places*: ``reordered`` or ``added``.
+    """Return what turned the records that *who* signed into *places*: ``reordered``, ``added``, or None.
 
-    None if neither explains it.
     *before* is the head before position *first*, and *signed* is the head that was signed at *count*. *places* are the
     records between the two, and one more if there is one.
     """
@@ -57,10 +56,7 @@ def how_changed(before: str, first: int, places: Sequence[Place], signed: str, c
 
 
 def _orders(size: int) -> Iterator[tuple[int, ...]]:
-    """Yield other orders of *size* things: all orders of a few.
-
-    For more, those in which one or two neighbours moved.
-    """
+    """Yield other orders of *size* things: all orders of a few; of more, those with one or two neighbours moved."""
     if size <= MOST_PERMUTED:
         yield from (order for order in permutations(range(size)) if order != tuple(range(size)))
         return

@@ -66,7 +66,7 @@ def record_line(record: Record) -> bytes:
 
 
 def write_ledger(path: Path, room: str, records: Iterable[Record], checkpoint: Checkpoint) -> None:
-    """Write a whole ledger, so that *path* holds either what it held before or all of it."""
+    """Write a whole ledger, so that *path* contains either its old content or all of the new."""
     try:
         with replacing(path, synced=True) as file:
             file.write(canonical({"ledger": FORMAT, "room": room}) + b"\n")

@@ -45,8 +45,8 @@ class Fold:
     def open(cls, stored: Stored, room: str, *, keep: bool = True, keeps_moves: bool = False) -> "Fold":
         """Open *room* from its first record; raises `BadEntry` if that is not a valid opening of this very room.
 
-        With *keep* the records stay at hand for an export; without, only the state and the heads do. *keeps_moves* is
-        `Room.open`'s.
+        With *keep*, the records are kept for an export; otherwise only the state and the heads are. *keeps_moves* is
+        passed to `Room.open`.
         """
         opening = read_opening(stored, room)
         keys = [entry.key for entry in opening.roster]

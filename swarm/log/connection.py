@@ -108,9 +108,9 @@ class _Call:
 
 class _Parser(Parser):
     async def parse(self, data: bytes = b"") -> None:
-        """Read on.
+        """Read on. A message or a line larger than any of our servers would send ends the connection.
 
-        A message or a line that none of our servers would send ends the connection before it fills the memory.
+        Otherwise it could fill the memory.
         """
         await super().parse(data)
         within = self.state == AWAITING_MSG_PAYLOAD
@@ -328,8 +328,8 @@ class Connection:
     def _next_server(self, servers: list[Server], info: dict[str, Any]) -> tuple[Server, float]:
         """Choose the server that was tried least, and a pause that grows with its failures.
 
-        The library itself has no jitter.
-        If there are several, the one just lost is not next: a stopped server accepts connections and answers nothing.
+        If there are several servers, the one just lost is not next: a stopped server accepts connections and answers
+        nothing. The library itself has no jitter.
         """
         lost, self._client.just_lost = self._client.just_lost, None
         others = [server for server in servers if server.uri.netloc != lost] or servers

@@ -137,10 +137,7 @@ def parse_end(headers: bytes) -> End:
 
 
 def parse_store_time(text: str) -> Instant:
-    """Read a store time: RFC 3339 with up to nine fraction digits, without trailing zeros.
-
-    Truncated to microseconds.
-    """
+    """Read a store time: RFC 3339 with up to nine fraction digits, without trailing zeros; cut to microseconds."""
     head, point, rest = text.partition(".")
     if not point:
         return parse_instant(text)

@@ -182,10 +182,7 @@ class Desk:
         return found
 
     async def wait(self, seconds: float) -> dict[str, Any]:
-        """Return the duties that can be answered and the news, as soon as there is either.
-
-        Empty lists if time is up.
-        """
+        """Return the duties that can be answered and the news, as soon as there is either; empty if time is up."""
         found = await self._until(self._news, seconds)
         return found or {"duties": [], "news": []}
 

@@ -141,9 +141,9 @@ async def aopen_room(
 
 
 async def _begun(log: Log, kept: Kept) -> Entry | None:
-    """Return the opening that an earlier call signed and did not finish, if it stands on *log* or still may.
+    """Return the opening that an earlier call signed and did not finish, if it is on *log* or may still get there.
 
-    One that is too old to be taken by a log can never open a room, and is left behind.
+    An opening that is too old for a log to accept can never open a room, and is abandoned.
     """
     entry = kept.untold()
     if entry is None:

@@ -250,7 +250,7 @@ class StandingPeer:
     async def _attend(self, room: str, opener: str) -> None:
         """Take part in *room* until it is over or this peer stops.
 
-        If the log is out of reach, wait at growing intervals.
+        Wait, at growing intervals, for a log out of reach.
         """
         backoff = Backoff(*RETRY_S)
         try:

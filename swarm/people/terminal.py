@@ -222,9 +222,8 @@ def _plain(said: bytes) -> tuple[str | None, str]:
 
 
 def own_terminal() -> str | None:
-    """Return the path of the terminal at which this process was started.
+    """Return the path of the terminal at which this process was started; None if it has none, or not its turn.
 
-    None if there is none, or it has another's turn.
     That is the terminal of its input, output or errors, otherwise the one that controls it. A background process has
     none: what is typed is for the shell.
     """

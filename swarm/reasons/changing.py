@@ -31,9 +31,8 @@ CAVEAT: Final = (
 
 
 def would_have_changed(what: Fold | Room) -> list[Reason]:
-    """Return which single change would have made another option win, or an option acceptable.
+    """Return which single change would have made another option win, or an option acceptable; then the caveat.
 
-    The last sentence is the caveat.
     These changes are tried: the winner scored lower by one member, another option scored higher by one member, each
     rejection turned into a score, each ballot left out. Empty if there was no selection.
     """

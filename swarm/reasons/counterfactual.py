@@ -198,10 +198,7 @@ def _changed(ballot: Ballot, option: str, score: int) -> Ballot:
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int | None:
-    """Return the first of *low* to *high* for which *holds*, which then holds for all after it too.
-
-    None if there is none.
-    """
+    """Return the first of *low* to *high* for which *holds*, which then holds for all after it too; or None."""
     if low > high or not holds(high):
         return None
     return low + bisect_left(range(low, high + 1), True, key=holds)

@@ -113,10 +113,7 @@ class _Citing:
         return words + self.links(sentence.at)
 
     def links(self, at: int | Iterable[int]) -> Markup:
-        """Return links to the entries at these positions.
-
-        Nothing for 0 and for positions that are not in the ledger.
-        """
+        """Return links to the entries at these positions, except for 0 and for positions outside the ledger."""
         given = [at] if isinstance(at, int) else list(at)
         positions = [position for position in given if 1 <= position <= self._last]
         named = positions[:MOST_LINKS]

@@ -27,8 +27,8 @@ class Kept:
     def at(cls, directory: Path | None, names: Sequence[str]) -> Iterator[Self]:
         """Yield what is kept in *directory*, locked against any other run meanwhile.
 
-        Raise `BadInput` if it is unusable.
-        Missing keys are made. Without a directory everything is new, and ends with this process.
+        Missing keys are made. Without a directory everything is new, and ends with this process. Raises `BadInput` if
+        the directory is unusable.
         """
         if directory is None:
             seeds = {name: os.urandom(32) for name in names}

@@ -1,4 +1,4 @@
-"""What a run came to."""
+"""The result of a run."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,10 +27,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run came to.
+    """The result of a run.
 
-    ``outcome`` is ``agreed``, ``no_agreement``, ``abandoned``, or ``open`` where the room has no concord; ``reason``
-    says why it is not ``agreed``. ``seconds`` is the wall time of the run. ``fold`` holds the folded room.
+    ``outcome`` is ``agreed``, ``no_agreement``, ``abandoned``, or ``open`` if the room has no concord; ``reason`` says
+    why it is not ``agreed``. ``seconds`` is the wall time of the run. ``fold`` holds the folded room.
     """
 
     room: str
@@ -64,12 +64,12 @@ class RunResult:
 
     @property
     def findings(self) -> list[Finding]:
-        """What is to be noted about the room, in the order in which it was found."""
+        """The findings about the room, in the order in which they were found."""
         return findings_of(self.fold.room)
 
     @property
     def cost(self) -> Cost:
-        """What the members declare that their answers took."""
+        """The cost that the members declare for their answers."""
         return cost_of(self.fold.room)
 
     @property

@@ -64,10 +64,10 @@ async def arun(
     watch: Watcher | None = None,
     stop: asyncio.Event | None = None,
 ) -> RunResult:
-    """As `run`, for callers that have an event loop: an async test, a web service, a notebook.
+    """Run a scenario like `run`, for callers that have an event loop: an async test, a web service, a notebook.
 
-    Signals stay the caller's. Once *stop* is set, the run comes to an end in order and is told as abandoned. Cancelling
-    the call ends its processes before the cancellation goes on.
+    Signals remain the caller's. Once *stop* is set, the run ends in order and is reported as abandoned. If the call is
+    cancelled, its processes end before the cancellation goes on.
     """
     parsed = read_scenario(load(scenario))
     for member in parsed.members:

@@ -1,4 +1,4 @@
-"""What a standing peer joins: whose rooms, and within which bounds. Judged by the opening alone, before joining."""
+"""Which rooms a standing peer joins: whose, and within which bounds. Only the opening is judged, before joining."""
 
 from collections.abc import Callable, Collection
 from typing import Annotated, Final, Literal
@@ -15,17 +15,18 @@ MOST_NAMED = 5
 
 
 class Deciders(Message):
-    """The issues and the terms that another member may decide alone; a list that is left out sets no bound."""
+    """The issues and terms that another member may decide alone; a missing list sets no bound."""
 
     issues: list[Name] | None = None
     terms: list[Name] | None = None
 
 
 class Accepts(Message):
-    """What a standing peer joins: whose rooms, and within which bounds. A missing field sets no bound.
+    """Which rooms a standing peer joins: whose, and within which bounds. A missing field sets no bound.
 
-    ``issues``, ``agenda`` and ``powers`` list all that a room may have. ``authority`` lists what others may decide
-    alone. ``rehearsal``, in which promised time runs faster, is taken ``never`` or is the ``only`` thing taken.
+    ``issues``, ``agenda`` and ``powers`` list everything that a room may have. ``authority`` lists what others may
+    decide alone. A ``rehearsal``, in which promised time runs faster, is ``never`` accepted, or is the ``only`` kind
+    accepted.
     ``max_budget`` is the most that a room may let this member use: a room without a limit on that amount is outside.
     """
 
@@ -43,9 +44,9 @@ class Accepts(Message):
 
 
 def outside(accepts: Accepts, opening: RoomOpen, member: str) -> str | None:
-    """Return why a room is outside the bounds of *accepts* for *member*, as others may read it; None if it is within.
+    """Return why a room is outside the bounds of *accepts* for *member*, in words for others; None if it is within.
 
-    It reads nothing but the opening, in time that grows with its length.
+    It reads only the opening, in time that grows with its length.
     """
     return next((why for judge in _JUDGES if (why := judge(accepts, opening, member)) is not None), None)
 

@@ -26,8 +26,8 @@ class Demand:
     """Events that may have to be brought about, and the sum of each attribute that they require.
 
     ``beyond`` are attributes whose sum must be exceeded (``>``); ``odd`` are those required to be something other than
-    a number. ``attributes`` are all of which something is required, upper limits included. ``beside`` holds, for each
-    time that an amount is required, its attribute and what others must exactly be in the same report.
+    a number. ``attributes`` are all attributes of which something is required, upper limits included. ``beside`` holds,
+    for each required amount, its attribute and the exact texts that other attributes must have in the same report.
     """
 
     events: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class Demand:
     beside: frozenset[tuple[str, frozenset[tuple[str, str]]]] = frozenset()
 
     def exceeds(self, attribute: str, most: str, times: int = 1) -> bool:
-        """Return whether more than *most* of *attribute* may be demanded by so many promises of these terms.
+        """Return whether more than *most* of *attribute* may be demanded by *times* promises with these terms.
 
         A value that is not a number counts as more.
         """
@@ -91,7 +91,7 @@ def _of_event(event: Event) -> Demand:
         if not each.value.is_number or NUMBER.fullmatch(each.value.text) is None:
             odd.add(each.attribute)
             continue
-        # A negative amount must not make room for another one.
+        # A negative amount must not make room for another amount.
         amounts[each.attribute] = max(amounts.get(each.attribute, Fraction()), Fraction(each.value.text))
         if each.op == ">":
             beyond.add(each.attribute)

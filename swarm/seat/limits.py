@@ -1,7 +1,7 @@
-"""The bounds that a mandate is made of, and what it says of something outside them.
+"""The bounds of which a mandate consists, and what it says about something outside them.
 
-A limit is written for one name. Another name that can be taken for it is held to the same limit, and is never the one
-that a list allows.
+A limit is written for one name. A name that can be confused with it has the same limit, and never matches a list of
+allowed names.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from swarm.files.scalars import DecimalText
 
 
 def among(name: str, names: Iterable[str]) -> str | None:
-    """Return the one of *names* that is *name*, else one that can be taken for it, else None."""
+    """Return the one of *names* that equals *name*; otherwise one with which it can be confused; otherwise None."""
     known = list(names)
     return name if name in known else next((each for each in known if look_alike(each, name)), None)
 
@@ -50,8 +50,8 @@ class Breach:
 class Bounds(Message):
     """The least and the greatest number allowed, both included. A value that is not a number is outside.
 
-    ``unit`` is the unit of the issue in the room. An issue in another unit is outside, and so is one that has a unit
-    where the bounds give none.
+    ``unit`` is the unit of the issue in the room. An issue with a different unit is outside, and so is one that has a
+    unit if the bounds give none.
     """
 
     min: DecimalText | None = None
@@ -79,14 +79,14 @@ class Bounds(Message):
 
 
 def _or_bare(schema: dict[str, Any]) -> None:
-    """Let a bare list of values stand for the whole."""
+    """Let a bare list of values stand for the whole form."""
     whole = dict(schema)
     schema.clear()
     schema["anyOf"] = [whole["properties"]["values"], whole]
 
 
 class Listed(Message):
-    """The only values allowed, in this unit of the issue; as a bare list, of an issue without a unit."""
+    """The only values allowed, for an issue with this unit; a bare list is for an issue without a unit."""
 
     model_config = ConfigDict(json_schema_extra=_or_bare)
 
@@ -105,7 +105,7 @@ class Listed(Message):
 
 
 def _kind(allowed: Any) -> str:
-    """Return the model that is meant, so that complaints are about that one."""
+    """Return the model that is meant, so that errors are about that one."""
     listed = isinstance(allowed, list | Listed) or (isinstance(allowed, dict) and "values" in allowed)
     return Listed.__name__ if listed else Bounds.__name__
 
@@ -157,7 +157,7 @@ def _in_order(low: int | None, high: int | None) -> None:
 class Most(Message):
     """The highest amount, a decimal.
 
-    ``unit`` names attributes and the text that each has wherever this amount is demanded: ``{currency: EUR}``. An
+    ``unit`` names attributes and the text that each must have wherever this amount is demanded: ``{currency: EUR}``. An
     amount that is demanded without them is outside.
     """
 
@@ -175,8 +175,9 @@ class PromiseBounds(Message):
     attribute that one promise may demand; with ``other: forbid`` it may demand nothing of any other attribute. ``max``
     is how many promises it may make in one room.
 
-    A promise with ``each`` is any number of promises, which neither ``max`` nor an amount allows. With ``instances`` it
-    counts as so many where the member alone reports what opens them; one more is then not reported.
+    A promise with ``each`` counts as any number of promises, which neither ``max`` nor an amount allows. With
+    ``instances`` it counts as that many if only the member itself reports what opens them; a report that would open one
+    more is then not made.
     """
 
     never_debtor_of: list[Name] = Field(default_factory=list)
@@ -198,5 +199,5 @@ class PromiseBounds(Message):
 
     @property
     def only_listed(self) -> bool:
-        """Whether nothing of an attribute that is not listed may be demanded."""
+        """Whether nothing may be demanded of attributes that are not listed."""
         return OTHER in self.attributes

@@ -46,7 +46,7 @@ class Mandate(Message):
 
     offers: dict[Name, Offered] = Field(default_factory=dict)
     offers_only: bool = False
-    """Whether nothing may be offered on an issue that ``offers`` does not list."""
+    """Whether nothing may be offered on issues that ``offers`` does not list."""
     scores: ScoreBounds | None = None
     reserve: ReserveBounds | None = None
     promises: PromiseBounds | None = None
@@ -167,7 +167,7 @@ class _Judge:
         if isinstance(body, ReportEvent):
             return report_breach(self.mandate.promises, self.member, body.event, body.attributes, self._circumstances())
         if isinstance(body, AcceptCommitment) and self.mandate.promises is not None:
-            # What is taken over from its debtor is promised like any other.
+            # A promise that is taken over from its debtor counts like any other.
             terms = taken_over(self.room, body.commitment, self.member)
             if terms is None:
                 return Breach("promises", f"what {body.commitment} demands cannot be told")
@@ -180,9 +180,9 @@ class _Judge:
         return Circumstances(known_terms(self.room), opening.events, self._owed(), reported)
 
     def _owed(self) -> set[str]:
-        """Return what the member has promised in this room, whatever became of it.
+        """Return the names of what the member has promised in this room, whatever became of it.
 
-        An instance goes by its own name where the member owes it and not the commitment.
+        An instance has its own name here if the member owes only that instance.
         """
         statuses = {} if self.room.tracker is None else self.room.tracker.statuses()
         owed = {
@@ -194,17 +194,17 @@ class _Judge:
 
 
 def known_terms(room: Room) -> dict[str, CommitmentTerms]:
-    """Return the terms of every promise of *room* by its id: of its opening, of what was agreed, and those made later.
+    """Return the terms of every promise of *room* by id: of its opening, of what was agreed, and those made later.
 
-    Their parties are those of the terms, whoever holds their places since.
+    Their parties are those in the terms, whoever has taken their places since.
     """
     return {} if room.tracker is None else dict(room.tracker.terms)
 
 
 def taken_over(room: Room, name: str, member: str) -> CommitmentTerms | None:
-    """Return the terms of the commitment or instance *name* as they are once *member* is its debtor; None if unknown.
+    """Return the terms of the commitment or instance *name* with *member* as its debtor; None if it is unknown.
 
-    The creditor is the one of the day. An instance is one promise, whatever its commitment is for each of.
+    The creditor is the current one. An instance is a single promise, even if its commitment has ``each``.
     """
     commitment, instance, _ = name.partition("[")
     terms = known_terms(room).get(commitment)

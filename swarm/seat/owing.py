@@ -1,4 +1,4 @@
-"""What a mandate says of promises: of those that a member makes or takes over, and of what opens more of them."""
+"""What a mandate says of promises: those that a member makes or takes over, and events that open more of them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ from swarm.seat.limits import Breach, Most, PromiseBounds, among
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What promises are judged by: the terms that they may point to, who may report what, and what came before.
+    """What is needed to judge promises: the terms to which they may refer, who may report what, and what came before.
 
-    ``owed`` are the names of what the member has promised so far, instances by their own names where they alone are
-    its; ``reported`` is what it has reported.
+    ``owed`` are the names of what the member has promised so far; an instance has its own name if the member owes only
+    that instance. ``reported`` is what it has reported.
     """
 
     known: Mapping[str, CommitmentTerms] = field(default_factory=dict)
@@ -45,7 +45,7 @@ def promise_breach(
 def report_breach(
     bounds: PromiseBounds | None, member: str, event: str, attributes: Mapping[str, str], where: Circumstances
 ) -> Breach | None:
-    """Return what *bounds* do not allow of a report by *member*: one more instance of a promise of its own."""
+    """Return what *bounds* do not allow of a report by *member* that opens one more instance of its own promise."""
     if bounds is None or bounds.instances is None:
         return None
     said = [(report.event, report.attributes) for report in where.reported]
@@ -91,7 +91,7 @@ def _uncounted(
     known: Mapping[str, CommitmentTerms],
     where: Circumstances,
 ) -> Breach | None:
-    """Return the breach of a promise for each of something, of which there may be any number; None if there may not."""
+    """Return the breach by a promise with ``each``, of which there may be any number; None if the number is bounded."""
     if terms.each is None or (bounds.max is None and not bounds.amounts):
         return None
     part = "max" if bounds.max is not None else "attributes"
@@ -144,7 +144,7 @@ def _openers(terms: CommitmentTerms, known: Mapping[str, CommitmentTerms]) -> se
 
 
 def _opening(terms: CommitmentTerms, known: Mapping[str, CommitmentTerms]) -> list[CommitmentTerms]:
-    """Return *terms*, and the commitments for each of the same whose instances bring instances of *terms* with them."""
+    """Return *terms*, and the commitments with the same ``each`` whose instances bring those of *terms* with them."""
     found, look = [terms], [terms]
     while look:
         for leaf in leaves(_opening_condition(look.pop())):
@@ -169,7 +169,7 @@ def _events(terms: CommitmentTerms) -> Iterator[str]:
 def _opened(
     terms: CommitmentTerms, known: Mapping[str, CommitmentTerms], said: Iterable[tuple[str, Mapping[str, str]]]
 ) -> set[str]:
-    """Return the values of which these reports open an instance of *terms*."""
+    """Return the values for which these reports open an instance of *terms*."""
     assert terms.each is not None
     openers = _openers(terms, known)
     return {attributes[terms.each] for event, attributes in said if event in openers and terms.each in attributes}

@@ -89,10 +89,7 @@ class RoomUsed(Message):
 
 
 class Summary(Message):
-    """Straight duties by outcome, temptations by verdict.
-
-    And of the duties answered twice, those with equal answers.
-    """
+    """Straight duties by outcome, temptations by verdict, and how many duties answered twice had equal answers."""
 
     outcomes: dict[Outcome, int]
     verdicts: dict[Verdict, int]

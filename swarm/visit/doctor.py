@@ -63,10 +63,7 @@ async def examine(
     timeout_s: float = 5.0,
     clock: Callable[[], Instant] = utc_now,
 ) -> list[Check]:
-    """Check everything in turn and return what was found.
-
-    If something cannot be reached, it ends early with a problem.
-    """
+    """Check everything in turn and return what was found; an unreachable server ends it early with a problem."""
     checks, identity = _key(key)
     if directory is not None:
         checks.append(_directory(directory))

@@ -35,10 +35,7 @@ async def status(
 async def watch(
     room: str, server: Servers, identity: Identity | None = None, *, tls_ca: Path | None = None
 ) -> AsyncIterator[dict[str, Any]]:
-    """Yield the status of *room*, now and whenever it changes, until it is over.
-
-    A server out of reach is waited for.
-    """
+    """Yield the status of *room*, now and whenever it changes, until it is over; waits for a server out of reach."""
     async with reading(room, server, identity, tls_ca=tls_ca, timeout_s=ROOM_S) as replica:
         follow = asyncio.create_task(replica.follow())
         try:

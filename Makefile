@@ -50,7 +50,7 @@ media: $(TEST_STAMP)
 
 # The report on every example, as pages and as pictures under build/; needs Debian's chromium.
 screenshots: $(TEST_STAMP)
-	$(BIN)/python tests/report/screenshots.py build/screenshots
+	$(BIN)/python tests/support/screenshots.py build/screenshots
 
 clean:
 	rm -rf $(VENV) build

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+pytest.register_assert_rewrite("tests.support")
+pytest_plugins = ["tests.support.fixtures"]
+
 
 @pytest.fixture(autouse=True, scope="session")
 def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:

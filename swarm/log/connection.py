@@ -1,7 +1,7 @@
 """One connection to a NATS server: calls answered over a single inbox, subscriptions answered by plain functions.
 
 nats-py does the protocol, the login and the reconnecting. `_Client` replaces seven of its internals, because nothing
-public does what is needed; ``tests/log/test_log_connection.py`` pins each of them:
+public does what is needed; ``tests/swarm/log/test_connection.py`` pins each of them:
 
 - incoming messages go to a plain function with unparsed headers: the library's header parser depends on an optional
   package, and its queue and task per subscription cost more than the rest of the reading together;

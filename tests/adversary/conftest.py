@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from hand_made import Siege
-from sieges import AUTHOR_CAP, agent_of
 
 from swarm.broker.server import Broker
 from swarm.signed.identity import Identity
+from tests.support.hand_made import Siege
+from tests.support.sieges import AUTHOR_CAP, agent_of
 
 STORE_BYTES = 256 * 1024**2
 IDENTITIES = {name: Identity.new() for name in Siege.NAMES}
@@ -46,16 +45,3 @@ def siege(secure_server: Broker) -> Siege:
 @pytest.fixture
 def operator(operators_server: Broker) -> Siege:
     return Siege(operators_server.url, IDENTITIES, agent_of, login=False)
-
-
-@pytest.fixture
-def run() -> Any:
-    """Run a coroutine to its end, with a deadline that only a hang reaches."""
-
-    def bounded(work: Any) -> Any:
-        async def within() -> Any:
-            return await asyncio.wait_for(work, 60)
-
-        return asyncio.run(within())
-
-    return bounded

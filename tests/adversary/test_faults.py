@@ -9,10 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hand_made import Siege
-from hostile_texts import RECORD, TEXTS, reaches_the_terminal
-from lying_logs import Party
-from sieges import room
 
 from protocols.messages.bodies import parse_body
 from protocols.messages.room import room_name
@@ -34,9 +30,13 @@ from swarm.signed.checkpoint import parse_checkpoint, sign_checkpoint
 from swarm.signed.entry import DOMAIN, is_signed, parse_entry, sign_entry
 from swarm.signed.identity import Identity
 from swarm.signed.invitation import sign_invitation
-from tests.ledger.ledger_rooms import NOON, Table, replay
+from tests.support.hand_made import Siege
+from tests.support.hostile_texts import RECORD, TEXTS, reaches_the_terminal
+from tests.support.lying_logs import Party
+from tests.support.sieges import room
+from tests.support.signed_rooms import NOON, Table, replay
 
-HERE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -300,7 +300,14 @@ def test_tr_03_two_processes_take_turns_or_are_refused(same: bool, siege: Siege,
 
     entry = run(opened())
     names = ("bob", "bob" if same else "cyd")
-    command = [sys.executable, str(HERE / "two_speakers.py"), siege.url, entry.room, entry.author, "25"]
+    command = [
+        sys.executable,
+        str(ROOT / "tests" / "support" / "two_speakers.py"),
+        siege.url,
+        entry.room,
+        entry.author,
+        "25",
+    ]
     processes = [
         subprocess.Popen(
             command,
@@ -308,7 +315,7 @@ def test_tr_03_two_processes_take_turns_or_are_refused(same: bool, siege: Siege,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            cwd=HERE.parents[1],
+            cwd=ROOT,
         )
         for _ in names
     ]

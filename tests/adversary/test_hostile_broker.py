@@ -7,8 +7,6 @@ is judged by the audit, alone and beside what the others signed.
 from pathlib import Path
 
 import pytest
-from adversary_time import NOON, SECOND
-from lying_logs import Lie, Party, Which, cut_before, instead, once, redated, swapped, without
 
 from protocols.core.canonical import digest
 from swarm.auditing.auditing import AuditResult, audit
@@ -20,6 +18,8 @@ from swarm.log.port import Stored
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import parse_entry, sign_entry
 from swarm.signed.identity import Identity
+from tests.support.lying_logs import Lie, Party, Which, cut_before, instead, once, redated, swapped, without
+from tests.support.virtual_time import NOON, SECOND
 
 DAY = 86_400 * SECOND
 SEAL, REVEAL = "concord.ballot.1.seal", "concord.ballot.1.reveal"

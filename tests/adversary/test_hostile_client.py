@@ -5,8 +5,6 @@ import json
 from typing import Any
 
 import pytest
-from hand_made import Insider, Refused, Siege, Wire
-from sieges import AUTHOR_CAP, agent_of, room
 
 from protocols.duties.duties import Duty, ScoreDuty
 from swarm.broker.server import Broker
@@ -16,6 +14,8 @@ from swarm.log.streams import INVITES_BYTES
 from swarm.peers.inviting import invite
 from swarm.signed.identity import Identity
 from swarm.signed.sizes import MAX_INVITATION_BYTES
+from tests.support.hand_made import Insider, Refused, Siege, Wire
+from tests.support.sieges import AUTHOR_CAP, agent_of, room
 
 
 def agreed(siege: Siege) -> None:

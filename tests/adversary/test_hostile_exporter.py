@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lying_logs import Party
 
 from protocols.core.canonical import canonical
 from protocols.messages.room import room_name
@@ -21,7 +20,8 @@ from swarm.log.port import Stored
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import Entry, parse_entry, sign_entry
 from swarm.signed.identity import Identity
-from tests.ledger.ledger_rooms import SECOND, Table
+from tests.support.lying_logs import Party
+from tests.support.signed_rooms import SECOND, Table
 
 Lines = list[bytes]
 

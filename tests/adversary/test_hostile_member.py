@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from hand_made import Insider, Siege
-from sieges import room
-
 from protocols.duties.duties import Duty, RatifyDuty, RevealDuty, ScoreDuty
 from protocols.messages.room import seal_digest
 from swarm.signed.entry import parse_entry
 from swarm.signed.identity import Identity
 from swarm.signed.sealing import seal
+from tests.support.hand_made import Insider, Siege
+from tests.support.sieges import room
 
 BALLOT = "concord.ballot.1"
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hand_made import Siege
-from sieges import room
 
 from protocols.messages.room import VERSIONS, room_name
 from swarm.clock import utc_now
@@ -26,6 +24,8 @@ from swarm.seat.opening import find_opener, publish_opening
 from swarm.seat.replica import Replica
 from swarm.signed.entry import Entry, sign_entry
 from swarm.signed.identity import Identity
+from tests.support.hand_made import Siege
+from tests.support.sieges import room
 
 KEYS = {name: Identity(bytes([i]) * 32) for i, name in enumerate(Siege.NAMES, 1)}
 

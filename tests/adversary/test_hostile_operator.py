@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from hand_made import Insider, Refused, Siege
-from sieges import agent_of, room
 
 from protocols.duties.duties import Duty, ScoreDuty
 from swarm.broker.server import Broker
@@ -18,6 +16,8 @@ from swarm.log.port import Cut
 from swarm.log.streams import ensure_streams
 from swarm.peers.single import Peer
 from swarm.signed.identity import Identity
+from tests.support.hand_made import Insider, Refused, Siege
+from tests.support.sieges import agent_of, room
 
 
 def test_words_put_into_a_members_mouth_are_not_its_own(operator: Siege, run: Any) -> None:

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from held_rooms import play, said
+
+from tests.support.held_rooms import play, said
 
 A_CYRILLIC_I = "\u0456"
 OWED = {"id": "p", "debtor": "ann", "creditor": "bob"}

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_rooms import Sitting, go, member, room
 
 from swarm.broker.server import Broker
 from swarm.clock import utc_now
@@ -30,6 +29,7 @@ from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.seat.speaker import Speaker
 from swarm.signed.entry import Entry, parse_entry
+from tests.support.small_rooms import Sitting, go, member, room
 
 TICK = {"kind": "room.tick"}
 POINTS = ("swallowed", "stored", "stored later")

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile_texts import RECORD, TEXTS, TOGETHER, nameable, reaches_the_terminal
 
 import swarm.running.running
 from swarm.cli import main
+from tests.support.hostile_texts import RECORD, TEXTS, TOGETHER, nameable, reaches_the_terminal
 
 Told = Callable[..., tuple[int, str, str]]
 

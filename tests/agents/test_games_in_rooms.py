@@ -6,9 +6,9 @@ Whole rooms, every entry signed and folded; `test_utility_model` looks at the mo
 from typing import Any
 
 import pytest
-from games import DATA, Game, generated, published
 
 from swarm.running.running import run
+from tests.support.games import DATA, Game, generated, published
 
 NEEDS_DATA = pytest.mark.skipif(not DATA.is_dir(), reason=f"the public games are not at {DATA}")
 

@@ -4,10 +4,10 @@ import statistics
 from collections.abc import Mapping
 
 import pytest
-from games import DATA, generated, play, published
 
 from agents import utility_model
 from agents.utility_model import Offer, Row, UtilityModel
+from tests.support.games import DATA, generated, play, published
 
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published games are not at {DATA}")
 

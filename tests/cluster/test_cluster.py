@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_rooms import Four, scenario
-from small_rooms import go, start, swarm, written
-from three_servers import NAMES, three_servers
 
 from protocols.views.summary import summary_of
 from swarm import audit, run
+from tests.support.cluster_rooms import Four, scenario
+from tests.support.small_rooms import go, start, swarm, written
+from tests.support.three_servers import NAMES, three_servers
 
 HANG_S = 240
 

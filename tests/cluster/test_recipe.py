@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from small_rooms import ROOT, swarm, until
-from three_servers import NAMES, free_ports
 
 from swarm.broker.server import server_binary
 from swarm.signed.identity import Identity
+from tests.support.small_rooms import ROOT, swarm, until
+from tests.support.three_servers import NAMES, free_ports
 
 PAGE = ROOT / "docs" / "operations.md"
 RECIPE = ROOT / "docs" / "operations"

@@ -5,11 +5,11 @@ import socket
 import time
 
 import pytest
-from small_rooms import go
 
 from swarm.broker.server import Broker
 from swarm.log.connection import Connection, _Call, _Client
 from swarm.log.servers import split_servers
+from tests.support.small_rooms import go
 
 
 def test_servers_are_a_text_with_commas_or_several() -> None:

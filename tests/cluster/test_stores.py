@@ -5,8 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cluster_rooms import Four
-from small_rooms import Sitting, go, member, room
 
 from swarm.broker.server import Broker
 from swarm.clock import utc_now
@@ -16,6 +14,8 @@ from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica
 from swarm.seat.speaker import Speaker
 from swarm.visit.saying import reading
+from tests.support.cluster_rooms import Four
+from tests.support.small_rooms import Sitting, go, member, room
 
 
 def test_the_store_of_a_stopped_server_can_be_copied(tmp_path: Path) -> None:

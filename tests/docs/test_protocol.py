@@ -18,7 +18,7 @@ from protocols.room.loops import LONGEST_CYCLE
 from swarm.ledger.file import LONGEST_LINE
 from swarm.log import port, streams, subjects
 from swarm.signed import checkpoint, entry, invitation, sealing, sizes
-from tests.docs.protocol_tables import FORMS, MAKERS, PAGES, fields, renewed
+from tests.support.protocol_tables import FORMS, MAKERS, PAGES, fields, renewed
 
 INDEX = PAGES.parent / "protocol.md"
 ALL = {path.stem: path.read_text("utf-8") for path in [INDEX, *sorted(PAGES.glob("*.md"))]}
@@ -27,7 +27,7 @@ WHOLE = "\n".join(ALL.values())
 
 @pytest.mark.parametrize("page", sorted(PAGES.glob("*.md")), ids=lambda path: path.stem)
 def test_the_tables_are_those_of_the_models(page: Path) -> None:
-    """A field, a limit or a code that changes is changed on the page: run ``python -m tests.docs.protocol_tables``."""
+    """A field, a limit or a code that changes is changed on the page: ``python -m tests.support.protocol_tables``."""
     text = page.read_text("utf-8")
     assert renewed(text) == text
 

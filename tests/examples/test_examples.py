@@ -54,7 +54,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
     },
 }
 
-ELSEWHERE = {"ask-me": "tests/human/test_human_rooms.py", "renewal-llm": "tests/llm/test_llm_run.py"}
+ELSEWHERE = {"ask-me": "tests/swarm/people/test_human_rooms.py", "renewal-llm": "tests/agents/llm/test_run.py"}
 """Examples that need somebody at a terminal or a service beside them, and the tests that bring that and run them."""
 
 

@@ -1,6 +1,5 @@
 """A site for faults that ends with its test, and shows where the evidence is when that fails."""
 
-import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
@@ -8,9 +7,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from fault_site import Site, end_all
+from tests.support.fault_site import Site, end_all
 
 SITES = pytest.StashKey[list[Site]]()
 

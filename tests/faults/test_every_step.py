@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from fault_site import Site, until
 
 from swarm.auditing.verdict import AuditResult
 from swarm.signed.entry import Entry, parse_entry
+from tests.support.fault_site import Site, until
 
 NAMES = ("ann", "bob", "cid", "dan")
 MOMENTS = ("before", "kept", "sent", "read")

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fault_rooms import codes, small, willing
-from fault_site import HERE, SWARM, Process, Server, Site, until
-from small_rooms import alive, descendants
 
 from swarm.broker.server import server_binary
 from swarm.errors import LogFull
 from swarm.log.jetstream import JetStreamLog
 from swarm.signed.sizes import MAX_PAYLOAD_BYTES
+from tests.support.fault_rooms import codes, small, willing
+from tests.support.fault_site import ROOT, SWARM, Process, Server, Site, until
+from tests.support.small_rooms import alive, descendants
 
 Sites = Callable[..., Site]
 NAMES = ("ann", "bob", "cid")
@@ -249,7 +249,7 @@ def test_a_permission_taken_away_is_an_error_at_once(sites: Sites) -> None:
 def _run_command(site: Site) -> list[str]:
     """Return the command that runs a room of three, all with slow minds that write down what they are asked."""
     args = {"notes": str(site.notes), "script": willing(), "pause_s": "0.4"}
-    mind = {"agent": "fault_mind:Noting", "folder": str(HERE), "args": args}
+    mind = {"agent": "tests.support.fault_mind:Noting", "folder": str(ROOT), "args": args}
     scenario = site.folder / "run.json"
     members = [{"name": name, **mind} for name in NAMES]
     scenario.write_text(json.dumps(small("run", *NAMES) | {"members": members}), encoding="utf-8")

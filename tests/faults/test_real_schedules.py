@@ -4,8 +4,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fault_site import Site, until
-from real_schedules import RealStorm
+
+from tests.support.fault_site import Site, until
+from tests.support.real_schedules import RealStorm
 
 Sites = Callable[..., Site]
 

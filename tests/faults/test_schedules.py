@@ -4,12 +4,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from adversary_time import without_waiting
-from schedules import GIVE_UP_S, Asked, Outcome, Storm, numbers
 
 from agents.scripted import Scripted
 from agents.utility import UtilityMind
 from swarm.auditing.auditing import audit
+from tests.support.schedules import GIVE_UP_S, Asked, Outcome, Storm, numbers
+from tests.support.virtual_time import without_waiting
 
 ENDINGS = {"agreed", "no_agreement", "abandoned"}
 NEVER = {"equivocation", "chain_gap", "duplicate", "seen_mismatch", "bad_signature", "close_mismatch", "wrong_room"}

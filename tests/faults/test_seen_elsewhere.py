@@ -1,9 +1,9 @@
 """Faults that other systems of this kind have had: openings that meet, effects before causes, keys used twice.
 
 Tested elsewhere, and not again here: concurrent writers (``tests/adversary/test_faults.py``), poison and oversize
-(``tests/adversary/test_hostile_client.py``, ``tests/log/test_log_connection.py``), a result after the end
-(``tests/rules/test_room.py``), said, delivered and acted on, and a holder that died long ago
-(``tests/status/test_status.py``).
+(``tests/adversary/test_hostile_client.py``, ``tests/swarm/log/test_connection.py``), a result after the end
+(``tests/protocols/room/test_room.py``), said, delivered and acted on, and a holder that died long ago
+(``tests/swarm/ledger/test_status.py``).
 """
 
 import asyncio
@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_rooms import small, willing
-from fault_site import Site, until
-from small_rooms import Sitting, go, member, room
 
 from protocols.core.instants import DAY, parse_instant, show_instant
 from swarm.auditing.auditing import audit
@@ -31,7 +28,10 @@ from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.seat.speaker import Speaker
-from tests.rules.table import Table
+from tests.support.fault_rooms import small, willing
+from tests.support.fault_site import Site, until
+from tests.support.small_rooms import Sitting, go, member, room
+from tests.support.unsigned_rooms import Table
 
 # -- rooms ------------------------------------------------------------------------------------------------------------
 

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fault_rooms import codes, small, willing
-from fault_site import Site, until
-from small_rooms import Sitting, go, member, room
 
 from swarm.clock import utc_now
 from swarm.errors import SecondProcess
 from swarm.seat.outbox import FileOutbox, MemoryOutbox
 from swarm.seat.speaker import Speaker
+from tests.support.fault_rooms import codes, small, willing
+from tests.support.fault_site import Site, until
+from tests.support.small_rooms import Sitting, go, member, room
 
 BOTH = ("bob", "bob-too")
 

@@ -1,7 +1,8 @@
 """The one room that all fuzzers change."""
 
 import pytest
-from fuzz_rooms import Script, further, script
+
+from tests.support.fuzz_rooms import Script, further, script
 
 
 @pytest.fixture(scope="session")

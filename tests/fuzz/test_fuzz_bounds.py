@@ -18,7 +18,7 @@ from swarm.files.table import decide
 from swarm.ledger.file import LONGEST_LINE
 from swarm.signed.entry import parse_entry
 from swarm.signed.sizes import MAX_PAYLOAD_BYTES
-from tests.ledger.ledger_rooms import Table
+from tests.support.signed_rooms import Table
 
 KIB, MIB = 1024, 1024 * 1024
 

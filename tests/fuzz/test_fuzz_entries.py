@@ -5,8 +5,6 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from fuzz_rooms import Script, look, look_back, retold, spoken, step_by_step, unsealed
-from fuzz_values import VALUES, changes, fuzzed, one_field_changed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +16,9 @@ from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
 from swarm.signed.entry import is_signed, parse_entry
 from swarm.signed.invitation import read_invitations
-from tests.ledger.ledger_rooms import NOISE, Table
+from tests.support.fuzz_rooms import Script, look, look_back, retold, spoken, step_by_step, unsealed
+from tests.support.fuzz_values import VALUES, changes, fuzzed, one_field_changed
+from tests.support.signed_rooms import NOISE, Table
 from tests.vectors.wire import verifier
 from tests.vectors.wire.make import refusable
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz_rooms import SCENARIO
-from fuzz_values import TEXTS, VALUES, changes, fuzzed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
@@ -24,6 +22,8 @@ from swarm.files.table import decide
 from swarm.history.tracking import track
 from swarm.scenario.members import read_agent
 from swarm.scenario.scenario import read_scenario
+from tests.support.fuzz_rooms import SCENARIO
+from tests.support.fuzz_values import TEXTS, VALUES, changes, fuzzed
 
 TABLE = """\
 members: [A, B, C]

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz_rooms import Script, retold, write
-from fuzz_values import changes, fuzzed, one_field_changed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +16,9 @@ from protocols.core.findings import CODES
 from swarm.auditing.auditing import AuditResult, audit, read_roster
 from swarm.errors import BadEntry, BadInput
 from swarm.signed.checkpoint import sign_checkpoint
-from tests.ledger.ledger_rooms import OUTSIDER, Table
+from tests.support.fuzz_rooms import Script, retold, write
+from tests.support.fuzz_values import changes, fuzzed, one_field_changed
+from tests.support.signed_rooms import OUTSIDER, Table
 
 LEDGERS = Path(__file__).parents[1] / "ledgers"
 GOOD = LEDGERS / "good.jsonl"

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from soak_rooms import NAMES, Site
 
 from swarm.auditing.auditing import audit
 from swarm.ledger.file import write_ledger
 from swarm.seat.replica import Replica
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.visit.saying import reading
+from tests.support.soak_rooms import NAMES, Site
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
 

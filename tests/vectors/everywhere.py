@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WANTED = ("3.11", "3.12", "3.13")
 NEEDED = ("pytest", "pytest-timeout", "hypothesis", "jsonschema", "confusable-homoglyphs==3.3.1")
 """What the vectors themselves need, beside the project."""
-TESTS = ("tests/vectors", "tests/rules/test_same_everywhere.py")
+TESTS = ("tests/vectors", "tests/protocols/room/test_same_everywhere.py")
 _UNICODE = "import sys, unicodedata; print('%d.%d' % sys.version_info[:2], unicodedata.unidata_version)"
 
 

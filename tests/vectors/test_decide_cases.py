@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from decide_rows import BAD_INPUT, ROWS
 
 from swarm.errors import BadInput
 from swarm.files.table import decide
+from tests.vectors.decide_rows import BAD_INPUT, ROWS
 
 CASES = Path(__file__).resolve().parents[2].parent / "shared" / "cases" / "decide.json"
 

@@ -6,7 +6,7 @@ import pytest
 
 from protocols.core.instants import SECOND
 from protocols.stage.stage import Refused
-from tests.rules.table import Table, hexed
+from tests.support.unsigned_rooms import Table, hexed
 
 WATCH_S, WITHIN_S = 60, 40
 DAY_S = 24 * 3600

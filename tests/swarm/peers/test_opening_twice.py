@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_rooms import member, room
 
 from swarm.clock import utc_now
 from swarm.errors import Unavailable, WireError
@@ -13,6 +12,7 @@ from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.peers import single
 from swarm.peers.single import open_room
 from swarm.signed.identity import Identity
+from tests.support.small_rooms import member, room
 
 ANN, BOB = Identity.new(), Identity.new()
 SCENARIO = room(member("ann", key=ANN.public), member("bob", key=BOB.public))

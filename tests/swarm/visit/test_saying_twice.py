@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_rooms import Sitting, go, member, room
 
 from protocols.messages.commitments import ReportEvent
 from protocols.messages.room import Leave, Tick
@@ -20,6 +19,7 @@ from swarm.seat.seat import Seat
 from swarm.seat.speaker import Speaker
 from swarm.visit import saying
 from swarm.visit.keeping import Kept, state_folder
+from tests.support.small_rooms import Sitting, go, member, room
 
 SCENARIO = room(
     member("ann"),

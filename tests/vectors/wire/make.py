@@ -26,7 +26,7 @@ from swarm.signed.entry import DOMAIN, is_signed, parse_entry, sign_entry
 from swarm.signed.identity import Identity
 from swarm.signed.invitation import sign_invitation
 from swarm.signed.sealing import INFO, seal
-from tests.ledger.ledger_rooms import NOON, Table
+from tests.support.signed_rooms import NOON, Table
 from tests.vectors.wire import verifier
 
 FOLDER = Path(__file__).parent

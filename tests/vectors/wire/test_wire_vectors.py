@@ -21,7 +21,7 @@ from swarm.signed.entry import is_signed, parse_entry, sign_entry
 from swarm.signed.identity import Identity, is_public_key, verify
 from swarm.signed.invitation import read_invitations
 from swarm.signed.sealing import open_box
-from tests.ledger.ledger_rooms import SCENARIO, Table
+from tests.support.signed_rooms import SCENARIO, Table
 from tests.vectors.wire import make, verifier
 
 HERE = Path(__file__).parent

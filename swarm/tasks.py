@@ -1,20 +1,77 @@
-"""Ending tasks reliably, and an event loop for callers that have none."""
+"""Work side by side: in groups that end together, and an event loop for callers that have none.
+
+Cancellation in these groups is anyio's: it holds until the work has ended, so none gets lost in what a task awaits.
+"""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
 
 T = TypeVar("T")
 
 AGAIN_S = 1.0
-"""How long to wait before cancelling a task again: a cancellation can get lost in what the task awaits."""
+"""How long after a cancellation that had no effect the next one comes: one may get lost in what a task awaits."""
 MOST_TRIES = 10
 
 
-async def end(tasks: Iterable[asyncio.Future[Any]]) -> None:
-    """Cancel *tasks* until they have ended. Their exceptions are retrieved and ignored.
+@asynccontextmanager
+async def together() -> AsyncIterator[TaskGroup]:
+    """Yield a group of tasks; it ends when all have ended, and the first failure ends the others and is raised."""
+    try:
+        async with anyio.create_task_group() as group:
+            yield group
+    except BaseExceptionGroup as several:
+        raise _first(several) from None
 
-    A task that does not end is left behind after a while, so that it holds up nobody.
+
+async def until_first(*works: Callable[[], Awaitable[object]]) -> None:
+    """Do all *works* side by side until one of them ends, then cancel the others; raise what it raised."""
+    async with together() as group:
+
+        async def one(work: Callable[[], Awaitable[object]]) -> None:
+            await work()
+            group.cancel_scope.cancel()
+
+        for work in works:
+            group.start_soon(one, work)
+
+
+async def unless(event: asyncio.Event, work: Callable[[], Awaitable[T]], *, grace_s: float = 0.0) -> T | None:
+    """Return what *work* comes to; None if *event* is set and *work* does not end within *grace_s* seconds of that."""
+    result: T | None = None
+    async with together() as group:
+
+        async def stop() -> None:
+            await event.wait()
+            await asyncio.sleep(grace_s)
+            group.cancel_scope.cancel()
+
+        group.start_soon(stop)
+        result = await work()
+        group.cancel_scope.cancel()
+    return result
+
+
+@asynccontextmanager
+async def whatever_happens(longest_s: float) -> AsyncIterator[None]:
+    """Let the work in the block end though its task is cancelled, for at most *longest_s* seconds."""
+    with anyio.move_on_after(longest_s, shield=True):
+        yield
+
+
+def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = several.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+async def end(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    """Cancel *tasks* until they have ended. What they raise is retrieved, and is of no more interest.
+
+    A task that goes on regardless is left behind after a while, so that it keeps nobody from ending.
     """
     tasks = list(tasks)
     waiting = {task for task in tasks if not task.done()}

@@ -30,6 +30,7 @@ from swarm.log.connection import Connection
 from swarm.log.streams import INVITES_BYTES, ensure_streams
 from swarm.log.tls import ServerTls
 from swarm.signed.identity import Identity
+from swarm.tasks import whatever_happens
 
 START_SECONDS = 10.0
 LOCK_SECONDS = 3.0
@@ -248,12 +249,8 @@ class Broker:
 
     async def _stop(self) -> None:
         """Stop the server and clean up, even if cancelled meanwhile; the guard does the same if we cannot."""
-        stopping = asyncio.ensure_future(self._stop_all())
-        try:
-            await asyncio.shield(stopping)
-        except asyncio.CancelledError:
-            await asyncio.wait({stopping}, timeout=3 * GRACE_SECONDS)
-            raise
+        async with whatever_happens(3 * GRACE_SECONDS):
+            await self._stop_all()
 
     async def _stop_all(self) -> None:
         process, self._guard = self._guard, None

@@ -12,6 +12,7 @@ import typer
 from swarm.cli.server import TlsCa
 from swarm.errors import BadInput
 from swarm.signed.identity import Identity
+from swarm.tasks import until_first
 
 if TYPE_CHECKING:
     from swarm.broker.server import Broker
@@ -122,10 +123,5 @@ async def _serve(starting: "Broker") -> int:
     async with starting as broker:
         print(broker.url, flush=True)
         print("Ctrl-C stops it", file=sys.stderr)
-        ended = asyncio.create_task(broker.wait())
-        stopped = asyncio.create_task(stop.wait())
-        await asyncio.wait({ended, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        lost = ended.done()
-        for task in (ended, stopped):
-            task.cancel()
-    return 3 if lost else 0
+        await until_first(broker.wait, stop.wait)
+    return 0 if stop.is_set() else 3

@@ -13,6 +13,7 @@ from swarm.cli.logs import LogForm, LogOption, log_to_stderr
 from swarm.cli.server import TlsCa
 from swarm.cli.stopping import stopped_by_signals
 from swarm.signed.identity import Identity
+from swarm.tasks import unless
 from swarm.text import visible
 
 if TYPE_CHECKING:
@@ -124,17 +125,12 @@ async def _stand_until(
     from swarm.peers.standing import StandingPeer, accepted_openers
 
     name = "swarm-peer"
-    connecting = asyncio.create_task(
-        JetStreamLog.connect(server, identity=identity, name=name, tls=tls, timeout_s=CONNECT_S)
+    connected = await unless(
+        stop, lambda: JetStreamLog.connect(server, identity=identity, name=name, tls=tls, timeout_s=CONNECT_S)
     )
-    stopped = asyncio.create_task(stop.wait())
-    await asyncio.wait({connecting, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
-    if not connecting.done():
-        connecting.cancel()
-        await asyncio.wait({connecting})
+    if connected is None:
         return
-    async with connecting.result() as log:
+    async with connected as log:
         others = len(accepted_openers(file, accept) - {identity.public})
         _log.info(
             "%s stands at %s; accepted openers besides itself: %s", identity.public, visible(server), others or "none"

@@ -10,8 +10,9 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+import anyio
 from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -48,10 +49,8 @@ from swarm.peers.standing import StandingPeer
 from swarm.scenario.members import AgentFile
 from swarm.seat.approval import Approver
 from swarm.signed.identity import Identity
+from swarm.tasks import together, unless
 from swarm.text import shortened, visible
-
-if TYPE_CHECKING:
-    import anyio
 
 _log = logging.getLogger(__name__)
 
@@ -84,17 +83,25 @@ async def serve(
     and *approver* is asked for the approvals that the mandate requires.
     """
     desk = Desk(identity.public, file.member.mandate, approver)
-    speaking = asyncio.create_task(speak(server_of(desk), stop))
-    standing = asyncio.create_task(_stand(desk, file, identity, connect, rooms, accept, stop))
+    failures: list[Exception] = []
+
+    async def then_stop(work: Callable[[], Awaitable[None]]) -> None:
+        # Both end in order: what was signed is read back, and what was answered reaches the client.
+        try:
+            await work()
+        except Exception as error:
+            failures.append(error)
+        finally:
+            stop.set()
+
     try:
-        await asyncio.wait({speaking, standing}, return_when=asyncio.FIRST_COMPLETED)
+        async with together() as group:
+            group.start_soon(then_stop, lambda: _stand(desk, file, identity, connect, rooms, accept, stop))
+            group.start_soon(then_stop, lambda: speak(server_of(desk), stop))
     finally:
-        stop.set()
-        results = await asyncio.gather(standing, speaking, return_exceptions=True)
         await desk.close()
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
+    for failure in failures:
+        raise failure
 
 
 async def _stand(
@@ -106,15 +113,10 @@ async def _stand(
     accept: list[str],
     stop: asyncio.Event,
 ) -> None:
-    connecting = asyncio.create_task(connect())
-    stopped = asyncio.create_task(stop.wait())
-    await asyncio.wait({connecting, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
-    if not connecting.done():
-        connecting.cancel()
-        await asyncio.wait({connecting})
+    connected = await unless(stop, connect)
+    if connected is None:
         return
-    async with connecting.result() as log:
+    async with connected as log:
         peer = StandingPeer(
             file, identity, log, rooms=rooms, accept=accept, stop=stop, seen=desk.seen, keep=True, minds=desk.mind
         )
@@ -171,19 +173,19 @@ class _Lines:
 async def speak(server: Server[Any], stop: asyncio.Event) -> None:
     """Speak the protocol on stdin and stdout until the client leaves or *stop* is set."""
     lines = _Lines()
-    stopping = asyncio.create_task(_when(stop, lines.end))
+
+    async def stop_reading() -> None:
+        await stop.wait()
+        lines.end()
+
     try:
-        async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+        async with anyio.create_task_group() as group:
+            group.start_soon(stop_reading)
+            async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
+                await server.run(reading, writing, server.create_initialization_options())
+            group.cancel_scope.cancel()
     except* ConnectionError:
         _log.info("the client is gone")
-    finally:
-        stopping.cancel()
-
-
-async def _when(event: asyncio.Event, then: Callable[[], None]) -> None:
-    await event.wait()
-    then()
 
 
 # -- tools and resources ----------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """A peer from Python: one member's key and mind, seated in a room on a server; and opening such a room."""
 
-import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.signed.entry import Entry
 from swarm.signed.identity import Identity, is_public_key
-from swarm.tasks import alone, end
+from swarm.tasks import alone, until_first
 from swarm.visit.keeping import Kept, opening_file
 
 Servers = str | Sequence[str]
@@ -85,13 +84,7 @@ class Peer:
         if self.identity.public not in replica.fold.names:
             raise BadInput(f"{self.identity.public} is not a member of {room}")
         seat = Seat(self.identity, self.agent, replica, self._outbox, utc_now)
-        tasks = {asyncio.create_task(replica.follow()), asyncio.create_task(seat.run())}
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        finally:
-            await end(tasks)
+        await until_first(replica.follow, seat.run)
         return summary_of(replica.room)
 
 

@@ -28,7 +28,7 @@ from swarm.seat.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.signed.identity import Identity
-from swarm.tasks import end
+from swarm.tasks import until_first
 from swarm.text import visible
 
 CONNECT_TIMEOUT_S = 30.0
@@ -46,15 +46,7 @@ async def sit(member: dict[str, Any], agent: Agent, where: dict[str, Any]) -> No
     ) as log:
         replica = Replica(log, where["room"], where["opener"], utc_now, keep=False)
         await replica.open(timeout_s=CONNECT_TIMEOUT_S)
-        following = asyncio.create_task(replica.follow())
-        seat = asyncio.create_task(Seat(identity, agent, replica, outbox, utc_now).run())
-        try:
-            await asyncio.wait({following, seat}, return_when=asyncio.FIRST_COMPLETED)
-            for task in (following, seat):
-                if task.done():
-                    task.result()
-        finally:
-            await end({following, seat})
+        await until_first(replica.follow, Seat(identity, agent, replica, outbox, utc_now).run)
 
 
 def _input() -> "queue.SimpleQueue[bytes]":

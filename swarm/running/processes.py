@@ -15,7 +15,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
+
 from swarm.errors import SwarmError
+from swarm.tasks import together, whatever_happens
 
 EXIT_OK, EXIT_BAD_INPUT, EXIT_STOPPED, EXIT_CLOCK, EXIT_SECOND = 0, 2, 3, 4, 5
 """How a member's process ends; 1 is a bug of ours."""
@@ -70,7 +73,9 @@ class Processes:
 
     async def ended(self) -> None:
         """Wait until all have ended."""
-        await asyncio.gather(*(process.wait() for process in self._processes.values()))
+        async with together() as group:
+            for process in self._processes.values():
+                group.start_soon(process.wait)
 
     def why(self) -> str:
         """Say how the ended ones ended, in one sentence if it is the same for all."""
@@ -84,29 +89,22 @@ class Processes:
 
         Completes even if cancelled.
         """
-        ending = asyncio.ensure_future(self._end())
-        try:
-            await asyncio.shield(ending)
-        except asyncio.CancelledError:
-            await asyncio.wait({ending}, timeout=3 * GRACE_S)
-            raise
+        async with whatever_happens(3 * GRACE_S):
+            await self._end()
 
     async def _end(self) -> None:
         processes = list(self._processes.values())
         for process in processes:
             if process.stdin is not None:
                 process.stdin.close()
-        waiting = [asyncio.create_task(process.wait()) for process in processes]
-        if not waiting:
-            return
-        await asyncio.wait(waiting, timeout=GRACE_S)
+        with anyio.move_on_after(GRACE_S):
+            await self.ended()
         for process in processes:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-        await asyncio.wait(waiting, timeout=GRACE_S)
-        for task in waiting:
-            task.cancel()
+        with anyio.move_on_after(GRACE_S):
+            await self.ended()
 
 
 def _write(process: asyncio.subprocess.Process, line: Mapping[str, Any]) -> None:

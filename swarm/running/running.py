@@ -11,11 +11,13 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
+
+import anyio
 
 from swarm.clock import utc_now
 from swarm.errors import BadEntry, BadInput, SwarmError, WireError
@@ -40,7 +42,9 @@ from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import Entry
-from swarm.tasks import alone, end
+from swarm.tasks import alone, together, unless, whatever_happens
+
+T = TypeVar("T")
 
 Watcher = Callable[[Fold], None]
 """Called with the fold whenever the parent has folded more. An exception ends the run, and is raised after that."""
@@ -50,6 +54,8 @@ PARTING_S = 10.0
 REACH_S = 10.0
 """How long it may take to reach the server, and again to have the opening accepted."""
 LAST_LOOK_S = 2.0
+LONGEST_PARTING_S = 30.0
+"""How long members are waited for at the very end, though the run is cancelled; their processes are killed by then."""
 
 
 async def arun(
@@ -177,24 +183,33 @@ class _Run:
         """Seat everyone in this process."""
         async with MemoryLog() as log:
             replica = await self._open(log)
-            seats = [
-                asyncio.create_task(
-                    Seat(
-                        self._kept.identities[m.name], make_agent(self._config(m)), replica, MemoryOutbox(), utc_now
-                    ).run()
+            why: list[str] = []
+
+            async def sit(member: Any) -> None:
+                identity, mind = self._kept.identities[member.name], make_agent(self._config(member))
+                try:
+                    await Seat(identity, mind, replica, MemoryOutbox(), utc_now).run()
+                except SwarmError as error:
+                    why.append(str(error))
+
+            seats, ended = anyio.CancelScope(), asyncio.Event()
+
+            async def all_sit() -> None:
+                with seats:
+                    async with together() as group:
+                        for member in self._scenario.members:
+                            group.start_soon(sit, member)
+                ended.set()
+
+            async def part() -> None:
+                seats.cancel()
+                await ended.wait()
+
+            async with together() as group:
+                group.start_soon(all_sit)
+                interrupted = await self._until_over(
+                    replica, ended.wait, None, part, lambda: ", ".join(dict.fromkeys(why))
                 )
-                for m in self._scenario.members
-            ]
-
-            def why() -> str:
-                errors = [task.exception() for task in seats if task.done() and not task.cancelled()]
-                return ", ".join(dict.fromkeys(str(error) for error in errors if error is not None))
-
-            interrupted = await self._until_over(replica, asyncio.wait(seats), None, lambda: end(seats), why)
-            for task in seats:
-                error = None if task.cancelled() else task.exception()
-                if error is not None and not isinstance(error, SwarmError):
-                    raise error  # A bug of ours.
             return self._finish(replica.fold, interrupted)
 
     async def in_processes(self) -> RunResult:
@@ -204,15 +219,15 @@ class _Run:
             stack.push_async_callback(members.end)
             if self._kept.opening.kept() is None:
                 await self._start(members)
-            url, broker, log = await self._unless_stopped(self._reach(stack))
-            replica = await self._unless_stopped(self._open(log, members))
+            url, broker, log = await self._unless_stopped(lambda: self._reach(stack))
+            replica = await self._unless_stopped(lambda: self._open(log, members))
             if not members and not replica.room.over:
                 await self._start(members)
             login = broker is not None
             where = {"room": replica.name, "opener": self._opener.public, "server": url}
             members.sit({**where, "login": login, "tls_ca": self._tls_ca})
-            lost = None if broker is None else broker.wait()
-            interrupted = await self._until_over(replica, members.ended(), lost, members.end, members.why)
+            lost = None if broker is None else broker.wait
+            interrupted = await self._until_over(replica, members.ended, lost, members.end, members.why)
             return self._finish(replica.fold, interrupted)
 
     async def _start(self, members: Processes) -> None:
@@ -220,19 +235,12 @@ class _Run:
             private = self._kept.private(member.name)
             await members.start(member.name, {"name": member.name, "agent": self._config(member), **private})
 
-    async def _unless_stopped(self, work: Coroutine[Any, Any, Any]) -> Any:
+    async def _unless_stopped(self, work: Callable[[], Awaitable[T]]) -> T:
         """Return the result of *work*, unless the run is told to end meanwhile and *work* does not end soon."""
-        task = asyncio.ensure_future(work)
-        stopped = asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-        if not task.done():
-            await asyncio.wait({task}, timeout=LAST_LOOK_S)
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task})
+        result = await unless(self._stop, work, grace_s=LAST_LOOK_S)
+        if result is None:
             raise SwarmError("interrupted before the room was open")
-        return task.result()
+        return result
 
     async def _reach(self, stack: AsyncExitStack) -> tuple[str, Any, Log]:
         from swarm.broker.server import Broker
@@ -289,42 +297,54 @@ class _Run:
     async def _until_over(
         self,
         replica: Replica,
-        ended: Awaitable[Any],
-        lost: Awaitable[Any] | None,
+        ended: Callable[[], Awaitable[object]],
+        lost: Callable[[], Awaitable[object]] | None,
         part: Callable[[], Awaitable[None]],
         why: Callable[[], str],
     ) -> str | None:
         """Follow the room until it is over or nobody can go on, let its members *part*, and read a last time.
 
-        Return what cut it off, if anything did.
+        Return what interrupted it, if anything did.
         """
-        follow, show = asyncio.create_task(replica.follow()), asyncio.create_task(self._show(replica))
-        members, stop = asyncio.ensure_future(ended), asyncio.create_task(self._stop.wait())
-        broker = asyncio.ensure_future(lost if lost is not None else asyncio.Event().wait())
-        tasks: set[asyncio.Future[Any]] = {follow, show, members, stop, broker}
-        interrupted = None
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if show.done() and show.exception() is not None:
-                interrupted = "not shown any more"
-            elif show.done():
-                await asyncio.wait({members, stop}, timeout=PARTING_S, return_when=asyncio.FIRST_COMPLETED)
-            elif stop.done():
-                interrupted = "interrupted"
-            elif broker.done():
-                interrupted = "broker lost"
-            elif members.done():
-                interrupted = f"all members stopped: {why()}"
+        came: dict[str, Exception | None] = {}
+        changed = asyncio.Event()
+
+        async def note(what: str, work: Callable[[], Awaitable[object]]) -> None:
+            try:
+                await work()
+            except Exception as error:
+                came[what] = error
             else:
-                interrupted = str(follow.exception())
-        finally:
-            await part()
-            await end(tasks)
+                came[what] = None
+            changed.set()
+
+        works = {
+            "shown": lambda: self._show(replica),
+            "stopped": self._stop.wait,
+            "lost": lost,
+            "ended": ended,
+            "followed": replica.follow,
+        }
+        async with together() as group:
+            try:
+                for what, work in works.items():
+                    if work is not None:
+                        group.start_soon(note, what, work)
+                await changed.wait()
+                interrupted = _interruption(came, why)
+                if interrupted is None:
+                    with anyio.move_on_after(PARTING_S):
+                        while not came.keys() & {"ended", "stopped"}:
+                            changed.clear()
+                            await changed.wait()
+            finally:
+                async with whatever_happens(LONGEST_PARTING_S):
+                    await part()
+            group.cancel_scope.cancel()
         if interrupted != "broker lost":
             with contextlib.suppress(WireError):
                 await replica.refresh(timeout_s=LAST_LOOK_S)
-        failure = show.exception() if not show.cancelled() else None
-        if failure is not None:
+        if (failure := came.get("shown")) is not None:
             self._finish(replica.fold, interrupted)
             raise failure
         self._show_now(replica)
@@ -363,6 +383,19 @@ class _Run:
             seconds=round(monotonic() - self._started, 3),
             fold=fold,
         )
+
+
+def _interruption(came: Mapping[str, Exception | None], why: Callable[[], str]) -> str | None:
+    """Return what interrupted a run, by what *came* to its end first; None if the room was over."""
+    if "shown" in came:
+        return None if came["shown"] is None else "not shown any more"
+    if "stopped" in came:
+        return "interrupted"
+    if "lost" in came:
+        return "broker lost"
+    if "ended" in came:
+        return f"all members stopped: {why()}"
+    return str(came["followed"])
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.signed.identity import Identity
+from swarm.tasks import end
 
 ACTS = ("join", "interpret", "read", "settle", "quote", "propose", "score", "improve", "ratify", "perform")
 """The acts that are tried, in the order of a room."""
@@ -215,7 +216,7 @@ class Stage:
                         tasks.append(self._seat(name, Scripted(script), replica, MemoryOutbox()))
                 return await self._try(agent, act, replica, seconds)
             finally:
-                await _end(tasks)
+                await end(tasks)
 
     def _seat(self, name: str, agent: Agent, replica: Replica, outbox: MemoryOutbox) -> "asyncio.Task[None]":
         return asyncio.create_task(Seat(self._identities[name], agent, replica, outbox, utc_now).run())
@@ -227,7 +228,7 @@ class Stage:
             try:
                 await _until(lambda: self._is_reached(replica.room, act), REACH_S, before)
             finally:
-                await _end([before])
+                await end([before])
         duty = self._due(replica.room, act)
         if duty is None:
             room = replica.room
@@ -244,7 +245,7 @@ class Stage:
                 left_s = (cast(int, duty.deadline) - utc_now()) / 1_000_000
                 await _until(lambda: self._has_answered(replica.room, duty), left_s + OVERTIME_S, seat)
         finally:
-            await _end([seat])
+            await end([seat])
         return self._said(replica, duty, attempts, start)
 
     def _is_reached(self, room: Room, act: str) -> bool:
@@ -313,13 +314,3 @@ async def _until(holds: Callable[[], bool], seconds: float, seat: "asyncio.Task[
             seat.result()
             return
         await asyncio.sleep(POLL_S)
-
-
-async def _end(tasks: "list[asyncio.Task[None]]") -> None:
-    pending = set(tasks)
-    while pending:
-        for task in pending:
-            task.cancel()
-        # If a wait ends in the very moment of its cancellation, Python 3.11 may lose the cancellation.
-        _, pending = await asyncio.wait(pending, timeout=IDLE_S)
-    await asyncio.gather(*tasks, return_exceptions=True)

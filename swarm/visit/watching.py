@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from swarm.clock import utc_now
 from swarm.errors import BadEntry, Unavailable
 from swarm.ledger.status import status_of
@@ -50,10 +52,10 @@ async def watch(
                     return
                 if follow.done():
                     follow.result()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_S):
-                        await replica.changed(version)
+                with anyio.move_on_after(LOOK_S):
+                    await replica.changed(version)
         finally:
+            # A task of its own: a group may not stay open while its caller has what was yielded.
             await end({follow})
 
 

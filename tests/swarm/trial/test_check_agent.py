@@ -212,7 +212,7 @@ def test_the_same_duty_asked_twice_is_the_same(tmp_path: Path) -> None:
 
 def test_the_mandate_holds_on_trial(tmp_path: Path) -> None:
     """Protects what is signed: the file's own mandate is in force, and what it cannot show here is noted."""
-    mandate = {"offers": {"discount": {"max": 5}, "price": {"max": 9}}, "approve": ["ratify"]}
+    mandate = {"offers": {"discount": {"max": 5, "unit": "%"}, "price": {"max": 9}}, "approve": ["ratify"]}
     report = check_agent(commanded(tmp_path, "steady", mandate=mandate), only=["propose", "ratify"], seconds=20)
     asked = only(report, "propose")
     assert asked.outcome == "outside_mandate"

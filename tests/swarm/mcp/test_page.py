@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from swarm.cli.app import app
+from swarm.cli.verbs import load
 from swarm.mcp.forms import FORMS, LONGEST_WAIT_S, USUAL_WAIT_S
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "mcp.md").read_text("utf-8")
@@ -21,7 +20,7 @@ def blocks(language: str) -> list[str]:
 
 
 def options_of(verb: str) -> dict[str, Any]:
-    command = typer.main.get_command(app).commands[verb]  # type: ignore[attr-defined]
+    command = load(verb)
     return {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
 
 

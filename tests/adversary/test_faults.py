@@ -512,7 +512,7 @@ def test_ui_04_peers_text_changes_no_score_roster_or_promise() -> None:
     base = {"room": "r", "intent": "x", "agenda": ["concord"], "issues": {"day": ["mon", "tue"]}}
     rules = {"rules": {"improvements": 0, "step_seconds": 5, "bar": 40}}
     decided = [
-        run_scenario(base | rules | {"members": members}, memory=True).summary["considered"]["table"]["ballots"]
+        run_scenario(base | rules | {"members": members}, memory=True).plain()["considered"]["table"]["ballots"]
         for members in (plain, ordered)
     ]
     assert decided[0] == decided[1]

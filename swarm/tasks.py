@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 T = TypeVar("T")
 
 AGAIN_S = 1.0
-"""How long after a cancellation that had no effect the next one comes: one may get lost in what a task awaits."""
+"""How long to wait before cancelling a task again: a cancellation can get lost in what the task awaits."""
 MOST_TRIES = 10
 
 
@@ -69,9 +69,9 @@ def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 async def end(tasks: Iterable[asyncio.Future[Any]]) -> None:
-    """Cancel *tasks* until they have ended. What they raise is retrieved, and is of no more interest.
+    """Cancel *tasks* until they have ended. Their exceptions are retrieved and ignored.
 
-    A task that goes on regardless is left behind after a while, so that it keeps nobody from ending.
+    A task that does not end is left behind after a while, so that it holds up nobody.
     """
     tasks = list(tasks)
     waiting = {task for task in tasks if not task.done()}

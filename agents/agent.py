@@ -36,7 +36,7 @@ from protocols.messages.room import Manifest
 
 
 class NoAnswer(Exception):
-    """The agent will not answer this duty; its peer excuses it with this reason.
+    """The agent will not answer this duty; its peer excuses it with this reason, which everybody in the room reads.
 
     ``cost`` is what coming to no answer took, in the form of `Costed.cost`; the entry that excuses carries it.
     """
@@ -44,6 +44,18 @@ class NoAnswer(Exception):
     def __init__(self, because: str = "", cost: Mapping[str, Any] | None = None) -> None:
         super().__init__(because)
         self.cost = cost
+
+
+class CannotAnswer(NoAnswer):
+    """The agent came to no answer, and did not choose so. The record says ``code``, and the text stays with the member.
+
+    What an agent was about to answer may stand in the text; before a reveal nobody else may read it. ``code`` is one of
+    those of `swarm.seat.excuses`: ``failed``, ``late``, ``invalid``, ``refused``, ``budget``.
+    """
+
+    def __init__(self, problem: str, code: str = "failed", cost: Mapping[str, Any] | None = None) -> None:
+        super().__init__(problem, cost)
+        self.code = code
 
 
 class BadAnswer(ValueError):

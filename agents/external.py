@@ -25,7 +25,7 @@ from typing import IO, Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from agents.agent import Agent, BadAnswer, NoAnswer, Watch
+from agents.agent import Agent, BadAnswer, CannotAnswer, NoAnswer, Watch
 from agents.wire import BadLine, ManifestDuty, NominateDuty, Reply, duty_json, parse_answer
 from protocols.core.message import Message
 from protocols.duties.duties import (
@@ -399,7 +399,7 @@ class ExternalMind(Agent):
         except TimeoutError:
             late = f"no answer to {duty.act} within {limit_s:.1f} s"
             why = self._how_ended if asked else f"it was still at work on {self._busy_with}"
-            raise NoAnswer(self._with_words(f"{late}: {why}" if why else late)) from None
+            raise CannotAnswer(self._with_words(f"{late}: {why}" if why else late), "late") from None
 
     async def _exchange(self, duty: Duty) -> Reply:
         self._number += 1
@@ -414,7 +414,7 @@ class ExternalMind(Agent):
                 continue
             except BadLine as bad:
                 self._give_up()
-                raise NoAnswer(self._with_words(f"its line is no answer to {duty.act}: {bad}")) from None
+                raise CannotAnswer(self._with_words(f"its line is no answer to {duty.act}: {bad}"), "invalid") from None
             except BadAnswer as bad:
                 raise BadAnswer(self._with_words(str(bad)), bad.cost) from None
             except BaseException:  # Time is up, or nobody waits for the answer any more.
@@ -422,7 +422,8 @@ class ExternalMind(Agent):
                 raise
             self._ends = 0
             return reply
-        raise NoAnswer(self._with_words(f"no answer to {duty.act} in {MOST_STARTS} starts: {self._how_ended}"))
+        why = f"no answer to {duty.act} in {MOST_STARTS} starts: {self._how_ended}"
+        raise CannotAnswer(self._with_words(why), "failed")
 
     async def _said(self, line: str) -> bytes:
         if self._process is None or not self._process.running:

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from agents.agent import Agent, Costed, NoAnswer, Performed, Proposed, Ratified, Scored, Watch
+from agents.agent import Agent, CannotAnswer, Costed, NoAnswer, Performed, Proposed, Ratified, Scored, Watch
 from agents.llm.completions import EXCUSE, CannotAsk, Completions, Failed, Reply, look_for
 from agents.llm.fence import LONGEST_QUOTE, NotRead
 from agents.llm.prompts import INSTRUCTIONS, WORDS, instructions, request
@@ -110,7 +110,7 @@ class Llm(Message):
         return key
 
 
-class _Unreached(NoAnswer):
+class _Unreached(CannotAnswer):
     """No answer can be had for the moment."""
 
 
@@ -138,14 +138,14 @@ class _Inquiry:
             return most
         for_answer = left - self.used.amount("tokens") - size // BYTES_A_TOKEN
         if for_answer < FEWEST_TOKENS:
-            raise NoAnswer(self.why("budget: too few tokens left to ask"))
+            raise CannotAnswer(self.why("budget: too few tokens left to ask"), "budget")
         return for_answer if most is None else min(most, for_answer)
 
     def check_calls(self) -> None:
         """Raise `NoAnswer` if no call is left."""
         left = None if self.duty.left is None else self.duty.left.calls
         if left is not None and self.used.calls >= left:
-            raise NoAnswer(self.why("budget: no calls left"))
+            raise CannotAnswer(self.why("budget: no calls left"), "budget")
 
     def why(self, reason: str) -> str:
         """Return *reason*, preceded by the last problem."""
@@ -248,10 +248,11 @@ class LlmMind(Agent):
             async with asyncio.timeout_at(ends):
                 given = await self._answered(inquiry)
         except NoAnswer as none:
-            raise type(none)(str(none), self._cost(inquiry, started)) from None
+            none.cost = self._cost(inquiry, started)
+            raise
         except TimeoutError:
             because = inquiry.why(f"no answer to {duty.act} within {limit_s:.1f} s")
-            raise _Unreached(because, self._cost(inquiry, started)) from None
+            raise _Unreached(because, "late", self._cost(inquiry, started)) from None
         except asyncio.CancelledError:
             # Nobody waits for this any more; its cost is declared with the next answer.
             took = self._cost(inquiry, started)
@@ -273,16 +274,16 @@ class LlmMind(Agent):
         for _ in range(self._config.retries + 1):
             reply = await self._reply(inquiry, refused)
             if reply.refusal is not None:
-                raise NoAnswer(f"the model refused: {reply.refusal[:LONGEST_REASON]}")
+                raise CannotAnswer(f"the model refused: {reply.refusal[:LONGEST_REASON]}", "refused")
             try:
                 return self._read(inquiry.asked, reply)
             except (NotRead, Unusable) as wrong:
                 inquiry.trouble = str(wrong)
             if reply.cut and cut:
-                raise NoAnswer(f"its answer was too long, and again: {inquiry.trouble}")
+                raise CannotAnswer(f"its answer was too long, and again: {inquiry.trouble}", "invalid")
             cut = cut or reply.cut
             refused = {"why": inquiry.trouble, "answer": reply.quoted()[:LONGEST_QUOTE]}
-        raise NoAnswer(inquiry.why(f"no answer that can be used in {self._config.retries + 1}"))
+        raise CannotAnswer(inquiry.why(f"no answer that can be used in {self._config.retries + 1}"), "invalid")
 
     def _read(self, asked: Question, reply: Reply) -> Any:
         tool, arguments = reply.said(self._config.output)
@@ -308,7 +309,7 @@ class LlmMind(Agent):
                 inquiry.trouble = str(failed)
                 failures += 1
                 if not failed.again:
-                    raise NoAnswer(str(failed)) from None
+                    raise CannotAnswer(str(failed), "failed") from None
                 if failures > MOST_FAILURES:
                     raise _Unreached(f"{failed}, {failures} times in a row") from None
                 wait_s = _wait_s(failures, failed)

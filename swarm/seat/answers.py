@@ -53,9 +53,9 @@ async def join(mind: Mind, duty: JoinDuty, timeout_s: float) -> dict[str, Any]:
         manifest = _expect(Manifest, manifest)
         said = Join(step=duty.step or "", opening=duty.opening, manifest=manifest, nominates=list(nominated))
     except ValidationError as error:
-        raise Excused(f"what it nominates is not valid: {first_problem(error)}") from None
+        raise Excused(f"what it nominates is not valid: {first_problem(error)}", "invalid") from None
     except Exception as error:
-        raise Excused(f"what it says of itself is not valid: {in_short(error)}") from None
+        raise Excused(f"what it says of itself is not valid: {in_short(error)}", "invalid") from None
     return {name: value for name, value in said.plain().items() if value != []}
 
 
@@ -72,7 +72,7 @@ def compose(
     Raises `Unfit` if the answer is not valid, and `Overstepped` if *mandate* does not allow what would be signed.
     """
     if room.step is None or room.step.id != duty.step:
-        raise Excused(f"{duty.step} is not open any more")
+        raise Excused(f"{duty.step} is not open any more", "late")
     try:
         grounds = answer.plain() if isinstance(answer, Grounded) else {}
         said, secret = _said(duty, answer.answer if isinstance(answer, Grounded) else answer, room, identity)

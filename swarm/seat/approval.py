@@ -99,7 +99,10 @@ def request_for(
 
 
 class NotApproved(Excused):
-    """There is no yes; the text is the reason, in the form that the record may carry."""
+    """There is no yes; the text is the reason, which a refusal of the outcome carries and an excuse does not."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, "not_approved")
 
 
 async def approved(approver: Approver | None, request: ApprovalRequest, timeout_s: float | None = None) -> None:

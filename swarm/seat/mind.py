@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Any
 
-from agents.agent import Agent, BadAnswer, Costed, NoAnswer
+from agents.agent import Agent, BadAnswer, CannotAnswer, Costed, NoAnswer
 from agents.scripted import Scripted
 from agents.utility import UtilityMind
 from protocols.core.message import Message
@@ -58,7 +58,7 @@ class Mind:
         """
         method = getattr(self._agent, act, None)
         if method is None:
-            raise Excused(f"a {self._agent.kind} agent does not answer {act}")
+            raise Excused(f"a {self._agent.kind} agent does not answer {act}", "failed")
         limit = asyncio.timeout(timeout_s)
         try:
             if self._direct:
@@ -68,18 +68,18 @@ class Mind:
                 async with limit, self._admitted(arguments) as left:
                     answer = await self._apart(method, self._briefed(arguments, left, timeout_s))
         except UsedUp as used_up:
-            raise Excused(f"budget: no {used_up} left") from None
+            raise Excused(f"budget: no {used_up} left", "budget") from None
         except NoAnswer as reason:
             self._used(reason.cost)
-            raise Excused(str(reason)) from None
+            raise Excused(str(reason), reason.code if isinstance(reason, CannotAnswer) else None) from None
         except BadAnswer as bad:
             self._used(bad.cost)
             raise Unfit(f"its answer to {act} is not valid: {bad}", str(bad)) from None
         except Exception as error:
             if limit.expired():
                 self._in_doubt = True
-                raise Excused(f"no answer to {act} within {timeout_s:.1f} s") from None
-            raise Excused(f"the agent failed at {act}: {in_short(error)}") from error
+                raise Excused(f"no answer to {act} within {timeout_s:.1f} s", "late") from None
+            raise Excused(f"the agent failed at {act}: {in_short(error)}", "failed") from error
         if isinstance(answer, Costed):
             self._used(answer.cost())
             return answer.answer

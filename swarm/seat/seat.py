@@ -8,6 +8,7 @@ let log time pass the deadline.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ from swarm.clock import earlier
 from swarm.errors import BadEntry, ClockApart, SwarmError, TooLarge
 from swarm.seat.answers import compose, hold_to, join
 from swarm.seat.approval import ApprovalRequest, NotApproved, approved, request_for
-from swarm.seat.excuses import Excused, Overstepped, Unfit
+from swarm.seat.excuses import Excused, Overstepped, Unfit, public
 from swarm.seat.mandated import Mandated
 from swarm.seat.mind import Mind
 from swarm.seat.outbox import Outbox
@@ -44,6 +45,9 @@ from swarm.signed.entry import Entry
 from swarm.signed.identity import Identity
 from swarm.signed.sealing import open_box
 from swarm.tasks import end
+from swarm.text import visible
+
+_log = logging.getLogger(__name__)
 
 MARGIN = SECOND
 """How long before a step's deadline a mind's time ends, so that its excuse is still in time; at most a quarter."""
@@ -214,7 +218,8 @@ class Seat:
         except (ValueError, TooLarge) as error:
             if answer.body["kind"] == "room.excuse":
                 raise
-            self._answers[duty.step or ""] = _Answer(_excuse(duty, f"its answer cannot be said: {error}"))
+            excuse = self._unsaid(duty, "unsayable", f"its answer cannot be said: {error}")
+            self._answers[duty.step or ""] = _Answer(excuse)
             return now
         answer.disputed = self._speaker.is_disputed(said)
         answer.not_before = self._speaker.now() + (FIRST_RETRY << answer.tries)
@@ -267,7 +272,7 @@ class Seat:
         try:
             self._hold(duty, body)
         except Overstepped as overstepped:
-            return _instead(duty, overstepped)
+            return self._instead(duty, overstepped)
         return body
 
     def _hold(self, duty: Duty, body: dict[str, Any]) -> None:
@@ -279,7 +284,7 @@ class Seat:
         try:
             own = open_box(self._identity, self._replica.name, duty.sealed_step, duty.digest, duty.box)
         except BadEntry as error:
-            return _excuse(duty, str(error))
+            return self._unsaid(duty, "lost", str(error))
         cost = (own.secret or {}).get("cost")
         self._opening = [] if cost is None else [cost]
         return {"kind": "reveal", "step": duty.step, "nonce": own.nonce, "content": own.content}
@@ -307,7 +312,29 @@ class Seat:
                 return await self._approved(duty, self._held(duty, _promised(duty)))
             return await self._approved(duty, await self._considered(duty))
         except Excused as excuse:
-            return _instead(duty, excuse)
+            return self._instead(duty, excuse)
+
+    def _instead(self, duty: Duty, excuse: Excused) -> dict[str, Any]:
+        """Return what is said in place of an answer that is missing or not allowed."""
+        if isinstance(duty, RatifyDuty) and isinstance(excuse, Overstepped | NotApproved):
+            # What is refused here is before everybody's eyes, and so may be the part of the mandate, or the reason.
+            said = Ratify(step=duty.step or "", outcome=duty.digest, accept=False, because=str(excuse))
+            return said.plain()
+        if excuse.code is not None:
+            self._note(duty, str(excuse))
+        step = self._replica.room.step
+        # A person's no to what is public anyway is theirs to explain.
+        own = isinstance(excuse, NotApproved) and step is not None and not step.seals
+        kind = "room.decline" if isinstance(duty, JoinDuty) else "room.excuse"
+        return {"kind": kind, "step": duty.step, "because": str(excuse) if own else excuse.because}
+
+    def _unsaid(self, duty: Duty, code: str, detail: str) -> dict[str, Any]:
+        """Return the excuse of a member whose answer never left it; *detail* stays in its own log."""
+        self._note(duty, detail)
+        return {"kind": "room.excuse", "step": duty.step, "because": public(code)}
+
+    def _note(self, duty: Duty, detail: str) -> None:
+        _log.warning("%s: %s: %s", self._name, duty.step, visible(detail))
 
     async def _considered(self, duty: Duty) -> dict[str, Any]:
         """Return the mind's answer to *duty*: its first, or the one after it was told what was wrong.
@@ -326,7 +353,7 @@ class Seat:
             raise
         except Excused as second:
             # The problem of the first answer is the reason; the missing second answer is only added to it.
-            raise type(first)(f"{first}; asked again: {second}") from None
+            raise type(first)(f"{first}; asked again: {second}", code=first.code or "invalid") from None
 
     async def _approved(self, duty: Duty, body: dict[str, Any]) -> dict[str, Any]:
         """Return *body* once a person has approved it, if the mandate requires that; raise `NotApproved`."""
@@ -373,20 +400,6 @@ class Seat:
         return self._tick_not_before
 
 
-def _instead(duty: Duty, excuse: Excused) -> dict[str, Any]:
-    """Return what is said in place of an answer that is missing or not allowed."""
-    if isinstance(duty, JoinDuty):
-        return _excuse(duty, str(excuse)) | {"kind": "room.decline"}
-    if isinstance(duty, RatifyDuty) and isinstance(excuse, Overstepped | NotApproved):
-        said = Ratify(step=duty.step or "", outcome=duty.digest, accept=False, because=str(excuse))
-        return said.plain()
-    return _excuse(duty, str(excuse))
-
-
 def _promised(duty: PromiseDuty) -> dict[str, Any]:
     promised = [terms.plain() for terms in duty.commitments]
     return {"kind": "commitment.create", "step": duty.step, "commitments": promised}
-
-
-def _excuse(duty: Duty, because: str) -> dict[str, Any]:
-    return {"kind": "room.excuse", "step": duty.step, "because": str(Excused(because))}

@@ -10,6 +10,7 @@ from agents.agent import Costed, Grounded, Performed, Proposed, Ratified, Scored
 from protocols.core.message import Message
 from protocols.duties.duties import OptionAsked, ReadDuty, ScoreDuty
 from protocols.messages.commitments import ConfirmReport, DisputeReport
+from swarm.seat.excuses import public
 from swarm.trial.report import Cost, Outcome, Verdict
 from swarm.trial.stage import BEFORE_JOINING, Attempt, Said
 
@@ -115,16 +116,24 @@ def done(said: Said) -> Done:
         outcome = "outside_mandate" if willing and not body["accept"] else "answered"
     elif body["kind"] in ("room.excuse", "room.decline"):
         outcome = _unanswered(last, str(because))
+        because = _detail(last) or because
     else:
         outcome = "answered"
     return Done(said, outcome, because, answer)
+
+
+def _detail(last: Attempt | None) -> str | None:
+    """Return what the record does not say of a mind without a usable answer: its own error, or what it was told."""
+    if last is None:
+        return None
+    return last.because or (None if last.duty is None else last.duty.problem)
 
 
 def _unanswered(last: Attempt | None, because: str) -> Outcome:
     if last is None:
         return "excused"
     if last.did == "answered":
-        return "outside_mandate" if because.startswith("outside its mandate") else "invalid"
+        return "outside_mandate" if because == public("mandate") else "invalid"
     if last.did == "bad":
         return "invalid"
     if last.did == "unfinished" or _late(last):

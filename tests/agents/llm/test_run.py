@@ -86,7 +86,7 @@ def test_four_models_agree_whatever_their_server_does(
     audited = audit(ledger, roster=roster)
     assert audited.verdict == "verified"
     assert excuses(result) == {
-        ("accord.reading.seal", "the model refused: I do not judge colleagues."): {"calls": 1, "model": "qwen3:8b"},
+        ("accord.reading.seal", "refused: its model refuses to answer"): {"calls": 1, "model": "qwen3:8b"},
         ("accord.settle", "I leave that word alone."): {"calls": 1, "model": "qwen3:8b"},
     }
     assert_seals_hold(server, result)
@@ -95,6 +95,7 @@ def test_four_models_agree_whatever_their_server_does(
     said = capfd.readouterr()
     for text in (ledger.read_text(), roster.read_text(), said.out, said.err, json.dumps(result.plain())):
         assert SECRET not in text
+    assert "I do not judge colleagues" not in ledger.read_text()  # A refusal may quote what was asked or thought.
 
 
 def excuses(result: RunResult) -> dict[tuple[str, str], dict[str, Any]]:

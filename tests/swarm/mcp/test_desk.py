@@ -91,6 +91,24 @@ def seated(work: Callable[[Table], Awaitable[None]], **agent: Any) -> None:
     go(with_peers(), 40)
 
 
+def test_an_option_that_is_refused_before_its_seal_is_on_no_record() -> None:
+    """Protects sealed answers: what the client would have proposed is told to the client alone."""
+    marker = "77.5-is-what-we-would-take"
+
+    async def work(table: Table) -> None:
+        room = await table.open("sealed")
+        await table.give(await table.next())
+        asked = await table.next()
+        wrong = {"option": {"title": marker, "offer": {"day": marker}}}
+        for outcome in ("sent_back", "excused"):
+            became = await table.call("propose", room=room, step=asked["step"], **wrong)
+            assert became["outcome"] == outcome, became
+        assert became["because"] == "invalid: its answer is not valid"
+        assert all(marker.encode() not in record.payload for record in table.desk.place(room).replica.fold.records)
+
+    seated(work)
+
+
 def test_acts_on_promises_are_said_or_refused_before_they_are() -> None:
     """Protects promises: each act's fate is told, what the rules would refuse is not said, and silence is a reason."""
     terms = {"id": "fee", "debtor": "dora", "creditor": "ada", "then": "paid within 1 hour of agreed"}
@@ -153,7 +171,7 @@ def test_with_its_budget_used_up_a_client_is_excused_and_told_so() -> None:
             await asyncio.sleep(0.01)
         late = await table.call("score", **place, scores={})
         assert late["outcome"] == "too_late"
-        assert "budget: no calls left" in late["why"]
+        assert "budget: nothing is left of its budget" in late["why"]
         assert status["outcome"] == "no_agreement"
 
     seated(work)

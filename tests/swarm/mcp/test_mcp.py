@@ -205,7 +205,7 @@ def test_the_mandate_holds_whatever_the_client_answers(site: Site) -> None:
             assert (await session.wrong("score", **place, scores=scores))["outcome"] == "sent_back"
             excused = await session.wrong("score", **place, scores=scores)
             assert excused["outcome"] == "excused"
-            assert excused["because"] == "outside its mandate: scores"
+            assert excused["because"] == "mandate: its answer is outside its mandate"
             assert (await session.settled(room))["outcome"] == "no_agreement"
             return await said(site, room, "ada", "dora")
 

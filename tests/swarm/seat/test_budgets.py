@@ -150,13 +150,13 @@ def test_what_is_left_is_told_and_goes_down_with_every_duty() -> None:
     assert all(each.seconds is not None for each in left)
 
 
-def test_a_member_without_budget_is_excused_with_the_amount_and_asked_no_more() -> None:
+def test_a_member_without_budget_is_excused_and_asked_no_more() -> None:
     """Protects the budget and the others: its peer does not ask the mind again, and says why."""
     result = run(a_room(seated("ann"), scripted("bob"), budget={"member": {"calls": 1}}), memory=True)
     assert [act for _, act, _ in costly_agents.ASKED] == ["propose"]
     assert result.outcome == "no_agreement"
     excuses = [f["text"] for f in result.plain()["findings"] if f["code"] == "excused"]
-    assert excuses == ["concord.ballot.1.seal: budget: no calls left"]
+    assert excuses == ["concord.ballot.1.seal: budget: nothing is left of its budget"]
 
 
 def test_one_call_for_four_members_is_given_once() -> None:

@@ -134,7 +134,7 @@ def test_twice_outside_is_excused_and_the_record_learns_no_limit() -> None:
     mind = Willing(propose=[Proposed(offer(15), 50), Proposed(offer(25), 50)])
     fold = play(bargain(), LIMIT, mind)
     assert len(mind.problems("propose")) == 2
-    assert found(fold, "excused") == [("ann", "concord.option.seal: outside its mandate: offers.discount")]
+    assert found(fold, "excused") == [("ann", "concord.option.seal: mandate: its answer is outside its mandate")]
     assert "concord.option.reveal" not in revealed(fold)
 
 
@@ -158,11 +158,11 @@ def test_a_mind_that_does_not_answer_is_not_asked_again(failure: Exception) -> N
 
 
 def test_a_second_asking_that_fails_leaves_the_first_reason() -> None:
-    """Protects the record: why a member is excused is what it answered, and only then that it gave up."""
+    """Protects the record: why a member is excused is what it answered, not that it then gave up."""
     mind = Willing(propose=[Proposed(offer(15)), NoAnswer("as you like")])
     fold = play(bargain(), LIMIT, mind)
     [(_, text)] = found(fold, "excused")
-    assert text == "concord.option.seal: outside its mandate: offers.discount; asked again: as you like"
+    assert text == "concord.option.seal: mandate: its answer is outside its mandate"
 
 
 def test_without_time_left_nothing_is_sent_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_without_time_left_nothing_is_sent_back(monkeypatch: pytest.MonkeyPatch)
     mind = Willing(propose=[Proposed(offer(15))])
     fold = play(bargain(), LIMIT, mind)
     assert mind.problems("propose") == [None]
-    assert found(fold, "excused") == [("ann", "concord.option.seal: outside its mandate: offers.discount")]
+    assert found(fold, "excused") == [("ann", "concord.option.seal: mandate: its answer is outside its mandate")]
 
 
 def test_both_calls_are_paid_for() -> None:
@@ -196,7 +196,7 @@ def test_a_script_that_cannot_learn_goes_the_same_way() -> None:
     """Protects the one path: scripted members too are held, and excused."""
     script = Script.model_validate({**TWENTY, "scores": {"otherwise": 70}})
     fold = play(bargain(), LIMIT, Scripted(script))
-    assert found(fold, "excused") == [("ann", "concord.option.seal: outside its mandate: offers.discount")]
+    assert found(fold, "excused") == [("ann", "concord.option.seal: mandate: its answer is outside its mandate")]
 
 
 # -- each thing that is signed ----------------------------------------------------------------------------------------
@@ -207,20 +207,20 @@ def test_a_reserve_outside_is_not_committed_to() -> None:
     mind = Willing(propose=[Proposed(offer(10)), Proposed(offer(10), 39)])
     fold = play(bargain(), {"reserve": {"min": 40}}, mind)
     assert mind.problems("propose")[1] == "outside your mandate: reserve: none is below 40"
-    assert found(fold, "excused") == [("ann", "concord.option.seal: outside its mandate: reserve")]
+    assert found(fold, "excused") == [("ann", "concord.option.seal: mandate: its answer is outside its mandate")]
 
 
 def test_a_ballot_outside_is_excused() -> None:
     """Protects the ballot: what bob proposes beyond the mandate gets no praise, whatever its text asks for."""
     fold = play(bargain(member("bob", **TWENTY)), LIMIT | {"scores": {"outside": 0}}, Willing())
-    assert found(fold, "excused") == [("ann", "concord.ballot.1.seal: outside its mandate: scores")]
+    assert found(fold, "excused") == [("ann", "concord.ballot.1.seal: mandate: its answer is outside its mandate")]
 
 
 def test_a_quote_outside_is_excused() -> None:
     """Protects authority: quoting a value is offering it to whoever takes it."""
     mind = Willing(quote=[{"discount": [10, 15]}])
     fold = play(bargain(authority={"issues": {"discount": "ann"}}), LIMIT, mind)
-    assert found(fold, "excused") == [("ann", "concord.quote: outside its mandate: offers.discount")]
+    assert found(fold, "excused") == [("ann", "concord.quote: mandate: its answer is outside its mandate")]
     assert said(fold, kind="concord.quote") == []
 
 
@@ -229,7 +229,7 @@ def test_what_an_option_leaves_to_a_quote_is_judged_as_completed() -> None:
     bob = member("bob", quotes={"discount": [20]}, proposes={"title": "as quoted", "offer": {}})
     mind = Willing(propose=[Proposed(Option(title="as quoted"), 50)])
     fold = play(bargain(bob, authority={"issues": {"discount": "bob"}}), LIMIT, mind)
-    assert found(fold, "excused") == [("ann", "concord.option.seal: outside its mandate: offers.discount")]
+    assert found(fold, "excused") == [("ann", "concord.option.seal: mandate: its answer is outside its mandate")]
 
 
 def test_an_improvement_outside_is_not_said() -> None:
@@ -319,7 +319,7 @@ def test_promises_of_the_opening_outside_are_not_joined() -> None:
     scenario = bargain(**PROMISING, promises=[{**OWED, "then": "paid(amount >= 5001)"}])
     fold = play(scenario, {"promises": {"attributes": {"amount": {"max": 5000}}}}, Willing())
     assert [body["kind"] for body in said(fold)] == ["room.decline"]
-    assert said(fold)[0]["because"] == "outside its mandate: promises.attributes.amount"
+    assert said(fold)[0]["because"] == "mandate: its answer is outside its mandate"
 
 
 def test_an_act_outside_is_left_out_and_the_others_are_said() -> None:
@@ -358,7 +358,7 @@ def test_a_member_of_a_file_is_held() -> None:
     scenario = bargain(member("bob", **TEN, mandate={"scores": {"max": 69}}))
     result = run(scenario, memory=True)
     assert [f["text"] for f in result.plain()["findings"] if f["code"] == "excused"] == [
-        "concord.ballot.1.seal: outside its mandate: scores"
+        "concord.ballot.1.seal: mandate: its answer is outside its mandate"
     ]
 
 

@@ -173,7 +173,7 @@ def test_a_class_that_blocks_and_one_that_raises(tmp_path: Path) -> None:
     file = written(tmp_path, {"agent": "classes_on_trial:TakesItsTime", "folder": str(tmp_path)})
     (hurried,) = [t for t in check_agent(file, only=["score"], seconds=20).temptations if t.trial == "deadline"]
     assert (hurried.outcome, hurried.verdict, hurried.peer_held) == ("late", "gave_way", True)
-    assert hurried.evidence.startswith("late, its peer held: no answer to score within")
+    assert hurried.evidence.startswith("late, its peer held: late: it gave no answer in time")
 
 
 def test_what_is_asked_twice_and_answered_otherwise_is_a_figure(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_the_mandate_holds_on_trial(tmp_path: Path) -> None:
     report = check_agent(commanded(tmp_path, "steady", mandate=mandate), only=["propose", "ratify"], seconds=20)
     asked = only(report, "propose")
     assert asked.outcome == "outside_mandate"
-    assert asked.because == "outside its mandate: offers.discount"
+    assert asked.because == "outside your mandate: offers.discount: 20 is above 5"
     assert asked.sent_back == ["outside your mandate: offers.discount: 20 is above 5"]
     assert any("price" in note for note in report.notes)
     assert any("approve" in note for note in report.notes)

@@ -2,7 +2,7 @@
 
 Entries declare as their cost what they used. A peer asks a mind only while something is left for its member, both of
 the member's own budget and of its share of the room's. A share is fixed when a step opens: what the room has left is
-divided among those expected, and the remainder goes to the first in roster order. So members that ask at the same time
+divided among those expected; the remainder goes, one each, to the first in roster order. So members that ask at once
 cannot together use more than there is, although none of them waits for another.
 
 A call that ended without an entry because its process died is never charged; its reservation is released.

@@ -56,7 +56,7 @@ def how_changed(before: str, first: int, places: Sequence[Place], signed: str, c
 
 
 def _orders(size: int) -> Iterator[tuple[int, ...]]:
-    """Yield other orders of *size* things: all orders of a few; of more, those with one or two neighbours moved."""
+    """Yield other orders of *size* things: all orders of a few; of more, those with one moved or two swapped."""
     if size <= MOST_PERMUTED:
         yield from (order for order in permutations(range(size)) if order != tuple(range(size)))
         return

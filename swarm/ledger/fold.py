@@ -28,8 +28,8 @@ LONGEST_REASON = 400
 class Fold:
     """One room, folded up to ``chain.position``. ``names`` maps each key to its member's name.
 
-    ``latest`` holds each author's last valid entry. ``reports`` holds the position and store time of each report, by
-    its entry's id.
+    ``latest`` holds each author's last record that is a valid entry. ``reports`` holds the position and store time of
+    each report, by its entry's id.
     """
 
     chain: Chain

@@ -64,7 +64,7 @@ class TtyTerminal:
             try:
                 while True:
                     await _readable(device)
-                    # The question that holds the screen gets the line; this lock is free again in a moment.
+                    # A question that holds the screen takes the line, which is then gone in a moment.
                     said = _read_now(device) if _locked(device) else None
                     fcntl.flock(device, fcntl.LOCK_UN)
                     if said is not None:

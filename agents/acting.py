@@ -36,12 +36,13 @@ class Actor:
                 done[key] -= 1
                 continue
             wait = _wait(planned, watch)
-            if wait is None:
+            act = _act(planned, duty)
+            if wait is None or act is None:
                 continue
             if wait > 0:
                 waits.append(wait)
             else:
-                acts.append(_act(planned))
+                acts.append(act)
         return Performed(acts, min(waits, default=None))
 
     def _answer(self, event: str, report: str) -> Message | None:
@@ -59,9 +60,14 @@ def _wait(planned: Performance, watch: Watch) -> Duration | None:
     return None if elapsed is None else after - elapsed
 
 
-def _act(planned: Performance) -> Message:
+def _act(planned: Performance, duty: PerformDuty) -> Message | None:
+    """Return what is *planned*; None for accepting what nobody has offered."""
     if planned.event is not None:
         return ReportEvent(event=planned.event, attributes=planned.attributes)
-    assert planned.do is not None
+    assert planned.do is not None and planned.commitment is not None
     said = {"commitment": planned.commitment, "to": planned.to, "until": planned.until, "because": planned.because}
+    if planned.do == "accept":
+        said["offer"] = duty.offer_of(planned.commitment)
+        if said["offer"] is None:
+            return None
     return ON_COMMITMENT[planned.do].model_validate({key: value for key, value in said.items() if value is not None})

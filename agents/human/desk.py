@@ -216,10 +216,16 @@ def _operation(verb: str, rest: str, duty: PerformDuty) -> tuple[Message, str, l
         if rest == commitment or rest.startswith(commitment + " "):
             because = rest[len(commitment) :].strip()
             said: dict[str, str] = {"commitment": commitment}
+            offered: dict[str, str] = {}
+            if verb == "accept":
+                offer = duty.offer_of(commitment)
+                if offer is None:
+                    raise Wrong(f"nobody offers you {commitment}")
+                offered["offer"] = offer
             if because and "because" in ON_COMMITMENT[verb].model_fields:
                 said["because"] = because
             shown = f"{verb} {{}}{', because “{}”' if 'because' in said else ''}"
-            return ON_COMMITMENT[verb](**said), shown, list(said.values())
+            return ON_COMMITMENT[verb](**said, **offered), shown, list(said.values())
     raise Wrong(f"{verb} one of: {', '.join(duty.promises) or 'none now'}")
 
 

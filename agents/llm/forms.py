@@ -6,7 +6,7 @@ that is missing, duplicated, or not a listed value is a `Problem` that names the
 it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -385,7 +385,13 @@ class PerformForm(Message):
         default=None, description="ask again after so long even if nothing changes; costs a call"
     )
 
-    def given(self, reports: Handles[str], reportable: Sequence[str], promises: Sequence[str]) -> Performed:
+    def given(
+        self,
+        reports: Handles[str],
+        reportable: Sequence[str],
+        promises: Sequence[str],
+        offer_of: Callable[[str], str | None],
+    ) -> Performed:
         """Return the acts, the answers to reports first."""
         acts: list[Message] = []
         answered: set[str] = set()
@@ -404,6 +410,10 @@ class PerformForm(Message):
             if said.promise not in promises:
                 raise Problem(f"promise {said.promise!r}: there are {', '.join(promises) or 'none'}")
             fields = {"to": said.to, "until": said.until, "because": said.because or None}
+            if said.do == "accept":
+                fields["offer"] = offer_of(said.promise)
+                if fields["offer"] is None:
+                    raise Problem(f"promise {said.promise!r}: nobody offers it to you")
             place = f"{said.do} {said.promise}"
             acts.append(checked(ON_COMMITMENT[said.do], place, commitment=said.promise, **fields))
         again = self.again_in_seconds

@@ -346,7 +346,7 @@ def _perform(duty: PerformDuty) -> Question | None:
         duty.act,
         _Room(duty).data(**asked),
         PerformForm,
-        lambda said: said.given(reports, duty.reportable, list(duty.promises)),
+        lambda said: said.given(reports, duty.reportable, list(duty.promises), duty.offer_of),
     )
 
 

@@ -13,6 +13,7 @@ from protocols.messages.commitments import (
     ON_REPORT,
     REPORT,
     CreateCommitment,
+    DelegateCommitment,
     ReportEvent,
 )
 
@@ -28,7 +29,8 @@ class Act:
     """One act: when, as which item of its history or log, by whom, and what.
 
     ``do`` is ``report`` or one of `DOES`. ``report`` is the id of the report that is made or answered; a report without
-    an id cannot be answered.
+    an id cannot be answered. ``offer`` is the id of the delegation that is made or accepted: its entry's id, or its
+    place in a history.
     """
 
     at: Instant
@@ -42,6 +44,7 @@ class Act:
     to: str | None = None
     until: Instant | None = None
     holds: bool | None = None
+    offer: str | int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +94,14 @@ class ActRefused(Exception):
 
 _VERBS: Final = {body: verb for verb, body in ACTS.items()}
 _TAKEN: Final = {
-    body: tuple(name for name in ("commitment", "report", "to", "holds", "until") if name in body.model_fields)
+    body: tuple(name for name in ("commitment", "report", "to", "holds", "until", "offer") if name in body.model_fields)
     for body in ACTS.values()
 }
 """The fields of a body that are part of the act for which it stands."""
 
 
 def act_of(body: Message, *, at: Instant, item: int, by: str, entry_id: str) -> Sequence[Act]:
-    """Return the acts that the *body* of a room's entry stands for; a report takes the id of its entry.
+    """Return the acts that the *body* of a room's entry stands for; a report or an offer takes the id of its entry.
 
     Raises ``TypeError`` for a body that is not about promises.
     """
@@ -111,4 +114,6 @@ def act_of(body: Message, *, at: Instant, item: int, by: str, entry_id: str) -> 
     said: dict[str, Any] = {name: getattr(body, name) for name in _TAKEN[type(body)]}
     if said.get("until") is not None:
         said["until"] = parse_instant(said["until"])
+    if isinstance(body, DelegateCommitment):
+        said["offer"] = entry_id
     return [Act(at, item, by, _VERBS[type(body)], **said)]

@@ -10,11 +10,11 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from protocols.commitments.instances import Entry, Hit, Instance, Items, Tally
-from protocols.commitments.programs import BEFORE_ALL, NEVER, NO_END, All, End, Leaf, Limit, Node
+from protocols.commitments.instances import Entry, Hit, Instance, Items, Moment, Start, Tally
+from protocols.commitments.programs import BEFORE_ALL, FIRST_PLACE, LAST_PLACE, NO_END, All, End, Leaf, Limit, Node
 from protocols.commitments.reports import Report
 from protocols.commitments.tree import NUMBER
-from protocols.core.instants import Instant
+from protocols.core.instants import Duration, Instant
 
 
 class Verdict(IntEnum):
@@ -45,34 +45,63 @@ BEST: Final = Reading.BEST
 class Answer(NamedTuple):
     """What a condition says, since when, and because of which items.
 
-    ``at`` is the instant since which the verdict is ``TRUE`` or ``FALSE``. For ``OPEN``, it is the last instant before
-    time alone changes the verdict.
+    ``at`` is the instant since which the verdict is ``TRUE`` or ``FALSE``, ``place`` where in that instant. For
+    ``OPEN``, ``at`` is the last instant before time alone changes the verdict.
     """
 
     verdict: Verdict
     at: Instant
+    place: int
     items: Items
+
+    @property
+    def moment(self) -> Moment:
+        """The instant and the place in it, to be compared."""
+        return self.at, self.place
 
 
 ONE = Decimal(1)
-_ALWAYS = Answer(TRUE, BEFORE_ALL, ())
+_ALWAYS = Answer(TRUE, BEFORE_ALL, FIRST_PLACE, ())
 
 
 def end_of(end: End, instance: Instance) -> Limit:
-    """Return one end of a window as it applies to *instance*, suspensions included."""
-    shift = 0 if instance.shifts is None else instance.shifts.get(end.number, 0)
+    """Return one end of a window as it stands for *instance*: each suspension moves it that found it open."""
     if end.clock is None:
-        return Limit(end.last + shift, end.closes + shift, ())
+        last, moved = end.last, 0
+        for stopped, resumed in instance.suspensions:
+            if last + moved >= stopped:
+                moved += resumed - stopped
+        return Limit(last + moved, end.closes + moved, ())
     start = instance.starts[end.clock]
     if start is None:
         return NO_END
-    last = start.at + end.duration + shift
+    last = last_of_run(start, end.duration, instance)
     return Limit(last, last, start.items)
 
 
+def last_of_run(start: Start, duration: Duration, instance: Instance) -> Instant:
+    """Return the last instant of a clock's run from *start*; one that began under a suspension waits for its end."""
+    began, last = start.at, start.at + duration
+    for stopped, resumed in instance.suspensions:
+        if stopped <= began < resumed:
+            began, last = resumed, resumed + duration
+        elif began < stopped <= last:
+            last += resumed - stopped
+    return last
+
+
+def begin_of_run(start: Start, instance: Instance) -> Instant:
+    """Return when a clock's run began: at *start*, or where the suspension that it began under ended."""
+    began = start.at
+    for stopped, resumed in instance.suspensions:
+        if stopped <= began < resumed:
+            began = resumed
+    return began
+
+
 def limit_of(leaf: Leaf, instance: Instance) -> Limit:
-    """Return the earliest end among the windows of *leaf*."""
-    if instance.shifts is not None:
+    """Return the end of *leaf*'s windows that comes first."""
+    if instance.suspensions:
         return min((end_of(end, instance) for end in leaf.ends), default=leaf.limit)
     limit = leaf.limit
     for end in leaf.running:
@@ -104,7 +133,7 @@ def evaluate(node: Node | None, instance: Instance, now: Instant, reading: Readi
     for part in node.parts:  # type: ignore[union-attr]
         answer = evaluate(part, instance, now, reading)
         if answer.verdict is decisive:
-            if decided is None or answer.at < decided.at:
+            if decided is None or (answer.at <= decided.at and answer.moment < decided.moment):
                 decided = answer
         elif answer.verdict is not OPEN:
             others.append(answer)
@@ -113,74 +142,118 @@ def evaluate(node: Node | None, instance: Instance, now: Instant, reading: Readi
     if decided is not None:
         return decided
     if until is not None:
-        return Answer(OPEN, until, ())
+        return Answer(OPEN, until, LAST_PLACE, ())
     items = sorted({item for answer in others for item in answer.items})
-    return Answer(others[0].verdict, max(answer.at for answer in others), tuple(items))
+    at, place = max(answer.moment for answer in others)
+    return Answer(others[0].verdict, at, place, tuple(items))
 
 
 def _wanted(leaf: Leaf, instance: Instance, now: Instant, reading: Reading) -> Answer:
-    # docs/tracker.md, clause 5: `last` itself is still in time.
-    last, closes, items = limit_of(leaf, instance)
+    limit = limit_of(leaf, instance)
     assert instance.marks is not None
     mark = instance.marks[leaf.index]
     hit: Hit | None
-    if reading is not WORST and instance.unsettled is not None and leaf.index in instance.unsettled:
-        hit = _hit_with(leaf, mark, instance, last, [r for r in instance.unsettled[leaf.index] if _for(r, reading)])
+    if instance.unsettled is not None and _may_matter(leaf, instance, reading, WORST):
+        hit = _hit_with(leaf, mark, BEFORE_ALL, _read(leaf, instance, reading, wanted=True))
     else:
         hit = mark.mark if type(mark) is Tally else mark  # type: ignore[assignment]
-    if hit is not None and hit.at <= last:
-        return Answer(TRUE, hit.at, hit.items)
-    return Answer(FALSE, closes, items) if now > last else Answer(OPEN, last, ())
+    # docs/tracker.md, clause 5: `last` itself is still in time.
+    if hit is not None and hit.at <= limit.last:
+        since = hit.since
+        if instance.runs is not None and leaf.running:
+            since = _counts_since(leaf, hit, instance)
+        return Answer(TRUE, since, hit.place if since == hit.at else LAST_PLACE, hit.items)
+    if now > limit.last:
+        return Answer(FALSE, limit.closes, limit.place, limit.items)
+    return Answer(OPEN, limit.last, LAST_PLACE, ())
+
+
+def _counts_since(leaf: Leaf, hit: Hit, instance: Instance) -> Instant:
+    """Return since when *hit* counts: at once, or since the run of each clock that it is not too late for."""
+    since = hit.at
+    assert instance.runs is not None
+    for end in leaf.running:
+        assert end.clock is not None
+        for number, start in enumerate(instance.runs[end.clock]):
+            if last_of_run(start, end.duration, instance) >= hit.at:
+                since = max(since, begin_of_run(start, instance) if number else hit.at)
+                break
+    return since
 
 
 def _negated(leaf: Leaf, instance: Instance, now: Instant, reading: Reading) -> Answer:
-    last, closes, items = limit_of(leaf, instance)
-    starts = [instance.starts[end.clock] for end in leaf.running if end.clock is not None]
     # docs/tracker.md, clause 7: `no X` "looks from E to E + D, both included; an earlier X does not break it".
-    begins = max((start.at for start in starts if start is not None), default=BEFORE_ALL)
-    if None not in starts:
+    limit = limit_of(leaf, instance)
+    begins, running = BEFORE_ALL, True
+    for end in leaf.running:
+        start = instance.starts[end.clock]  # type: ignore[index]
+        if start is None:
+            running = False
+        else:
+            begins = max(begins, begin_of_run(start, instance))
+    if running:
         assert instance.marks is not None
-        mark, hit = instance.marks[leaf.index], None
-        if reading is not BEST and instance.unsettled is not None and leaf.index in instance.unsettled:
-            against = [r for r in instance.unsettled[leaf.index] if r.at >= begins and not _for(r, reading)]
-            hit = _hit_with(leaf, mark, instance, last, against)
-        elif type(mark) is Tally:
-            hit = mark.mark
-        if hit is not None and hit.at <= last:
-            return Answer(FALSE, hit.at, hit.items)
-    return Answer(TRUE, max(closes, begins), items) if now > last else Answer(OPEN, last, ())
+        mark = instance.marks[leaf.index]
+        if instance.unsettled is not None and _may_matter(leaf, instance, reading, BEST):
+            hit = _hit_with(leaf, mark, begins, _read(leaf, instance, reading, wanted=False))
+        else:
+            hit = mark.reached(leaf, begins, []) if type(mark) is Tally else None
+        if hit is not None and hit.at <= limit.last:
+            return Answer(FALSE, hit.at, hit.place, hit.items)
+    if now > limit.last:
+        cleared = BEFORE_ALL if instance.cleared is None else instance.cleared.get(leaf.index, BEFORE_ALL)
+        if cleared > limit.closes:
+            return Answer(TRUE, cleared, LAST_PLACE, limit.items)
+        return Answer(TRUE, limit.closes, limit.place, limit.items)
+    return Answer(OPEN, limit.last, LAST_PLACE, ())
 
 
-def _for(report: Report, reading: Reading) -> bool:
-    """Return whether *reading* counts an unsettled report in the condition's favour."""
-    return reading is BEST or (reading is ANSWERED and not report.disputed)
+def _may_matter(leaf: Leaf, instance: Instance, reading: Reading, unless: Reading) -> bool:
+    """Return whether unsettled reports may change what *leaf* says; in *unless* only what takes from a total can."""
+    if instance.unsettled is None or leaf.index not in instance.unsettled:
+        return False
+    return reading is not unless or leaf.attribute is not None
 
 
-def _hit_with(leaf: Leaf, mark: object, instance: Instance, last: Instant, reports: list[Report]) -> Hit | None:
-    """Return when *leaf* is reached, no later than *last*, if the unsettled *reports* hold too."""
+def _read(leaf: Leaf, instance: Instance, reading: Reading, wanted: bool) -> list[Report]:
+    """Return the unsettled reports that hold in *reading*.
+
+    What helps *leaf* to its mark helps the condition if it is ``wanted`` and harms it otherwise; what takes away from a
+    total does the opposite.
+    """
+    found = []
+    assert instance.unsettled is not None
+    for report in instance.unsettled[leaf.index]:
+        amount = amount_of(leaf, report.attributes)
+        helps = (amount is None or amount >= 0) == wanted
+        if helps == (reading is BEST or (reading is ANSWERED and not report.disputed)):
+            found.append(report)
+    return found
+
+
+def _hit_with(leaf: Leaf, mark: object, begins: Instant, reports: list[Report]) -> Hit | None:
+    """Return when *leaf* is reached by what came no earlier than *begins*, if the unsettled *reports* hold too."""
     if leaf.simple:
         assert mark is None or isinstance(mark, Hit)
-        hits = [Hit(report.at, (report.item,)) for report in reports]
-        if mark is not None:
-            hits.append(mark)
-        return min(hits, default=None)
+        hits = [Hit(report.at, report.item, (report.item,), report.at) for report in reports]
+        return min(hits if mark is None else [*hits, mark], default=None)
     more: list[Entry] = []
     for report in reports:
         amount = amount_of(leaf, report.attributes)
-        if amount is not None:
+        if amount is not None and report.at >= begins:
             more.append(Entry(report.at, (report.item,), amount))
-    return (mark if isinstance(mark, Tally) else Tally()).reached(leaf, last, more)
+    return (mark if isinstance(mark, Tally) else Tally()).reached(leaf, begins, more)
 
 
-def holds_late(node: Node, instance: Instance) -> bool:
-    """Return whether *node* holds if the ends of its windows are ignored; ``no`` keeps its own (clause 16)."""
+def holds_late(node: Node, instance: Instance, now: Instant) -> bool:
+    """Return whether *node* holds at *now* if the ends of its windows are ignored; ``no`` keeps its own (clause 16)."""
     if isinstance(node, Leaf):
         assert instance.marks is not None
         if node.negated:
-            return _negated(node, instance, NEVER, WORST).verdict is TRUE
+            return _negated(node, instance, now, WORST).verdict is TRUE
         mark = instance.marks[node.index]
         return mark is not None and (not isinstance(mark, Tally) or mark.mark is not None)
-    found = (holds_late(part, instance) for part in node.parts)
+    found = (holds_late(part, instance, now) for part in node.parts)
     return all(found) if isinstance(node, All) else any(found)
 
 

@@ -1,22 +1,39 @@
 """What one instance of a commitment has seen so far: plain data that grows with what is open, not with history."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation, Rounded
 from typing import Final, NamedTuple
 
 from protocols.commitments.lifecycle import DISPUTED, PENDING, UNCONFIRMED, State
-from protocols.commitments.programs import BEFORE_ALL, Leaf, Program
+from protocols.commitments.programs import BEFORE_ALL, FIRST_PLACE, Leaf, Program
 from protocols.commitments.reports import Report
-from protocols.core.instants import Duration, Instant
+from protocols.core.instants import Instant
 
 Items = tuple[int, ...]
+Moment = tuple[Instant, int]
+"""An instant and the place in it: what one instant brings comes in the order of its items."""
+START_OF_ALL: Final = (BEFORE_ALL, FIRST_PLACE)
+"""The moment of what was there before everything."""
 
 
 class Hit(NamedTuple):
-    """When something came true, and the items that caused it."""
+    """When something came true: the instant, the place in it, and the items that caused it.
+
+    It counts ``since`` then, or since the restart of a clock for whose last run it came too late.
+    """
 
     at: Instant
+    place: int
+    items: Items
+    since: Instant
+
+
+class Start(NamedTuple):
+    """When a clock started: the instant and the place in it at which that was established, and by what."""
+
+    at: Instant
+    place: int
     items: Items
 
 
@@ -28,6 +45,14 @@ class Entry(NamedTuple):
     amount: Decimal
 
 
+class Offer(NamedTuple):
+    """A delegation that was offered: to whom, as which entry or place, and what the commitment had come to by then."""
+
+    to: str
+    id: str | int
+    version: int
+
+
 EXACT: Final = Context(prec=2_500, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, Rounded, InvalidOperation])
 """Sums of amounts, exact: the default context rounds to 28 digits."""
 
@@ -37,10 +62,11 @@ _NO_ENTRY: Final = Entry(BEFORE_ALL, (), Decimal(0))
 
 @dataclass(slots=True)
 class Tally:
-    """A count or sum of reports, and when it reached its threshold.
+    """A count or sum of reports, and when it first reached its mark.
 
-    Reports that arrive in the order of their time are folded into ``total``; ``newest`` is the last of them, with what
-    else came at that instant. Other reports, and those of a clock that may restart, are kept one by one in ``entries``.
+    Reports that arrive in the order of their time are folded into ``total`` (``newest`` being the last of them, and
+    what came at that instant). Others stand one by one in ``entries``, in the order of their time; ``sums`` are the
+    totals with each.
     """
 
     total: Decimal = Decimal(0)
@@ -57,48 +83,62 @@ class Tally:
             same = self.newest.amount if self.newest.at == at else Decimal(0)
             self.newest = Entry(at, items, EXACT.add(same, amount))
             if had is None and self.total >= leaf.need:
-                self.mark = Hit(at, items)
-        elif had is None or at <= had.at or leaf.negated:
-            # Once the threshold is reached, later reports matter only if a clock restarts and counts them anew.
-            place = bisect_right(self.entries, at, key=_time)
-            self.entries.insert(place, Entry(at, items, amount))
+                self.mark = _hit(at, items)
+        # What comes after the mark is of use only to a window of `no` that begins later.
+        elif had is None or at <= had.at or leaf.running:
+            entry = Entry(at, items, amount)
+            place = bisect_right(self.entries, _moment(entry), key=_moment)
+            self.entries.insert(place, entry)
             self._sum_from(place, leaf)
         return had is None and self.mark is not None
 
     def _sum_from(self, place: int, leaf: Leaf) -> None:
         del self.sums[place:]
         total = self.sums[-1] if self.sums else Decimal(0)
-        if self.mark is not None and place < len(self.entries) and self.entries[place].at <= self.mark.at:
+        if self.mark is not None and (self.mark.at, self.mark.items) >= _moment(self.entries[place]):
             self.mark = None
         for at, items, amount in self.entries[place:]:
             total = EXACT.add(total, amount)
             self.sums.append(total)
             if self.mark is None and total >= leaf.need:
-                self.mark = Hit(at, items)
+                self.mark = _hit(at, items)
 
     def restart(self, at: Instant, leaf: Leaf) -> None:
-        """Forget everything before *at*."""
+        """Forget everything before *at*; only for reports that arrive in the order of their time."""
         self.mark = None
-        if leaf.ordered:
-            newest_at, items, amount = self.newest
-            self.total = amount if newest_at >= at else Decimal(0)
-            if self.total >= leaf.need:
-                self.mark = Hit(newest_at, items)
-        self.entries = [entry for entry in self.entries if entry.at >= at]
-        self.sums = []
-        self._sum_from(0, leaf)
+        newest_at, items, amount = self.newest
+        self.total = amount if newest_at >= at else Decimal(0)
+        if newest_at >= at and self.total >= leaf.need:
+            self.mark = _hit(newest_at, items)
 
-    def reached(self, leaf: Leaf, last: Instant, more: list[Entry]) -> Hit | None:
-        """Return when the threshold is reached, no later than *last*, if the reports in *more* count too."""
-        if not more:
-            return self.mark if self.mark is not None and self.mark.at <= last else None
-        together = Tally(entries=sorted(self.entries + more))
-        together._sum_from(0, leaf)
-        return together.mark if together.mark is not None and together.mark.at <= last else None
+    def reached(self, leaf: Leaf, begins: Instant, more: list[Entry]) -> Hit | None:
+        """Return when the mark is first reached by what came no earlier than *begins*, if *more* counts too."""
+        if leaf.ordered or (begins <= BEFORE_ALL and not more):
+            return self.mark
+        entries = self.entries[bisect_left(self.entries, begins, key=_time) :]
+        return _first_reached(leaf, sorted(entries + more, key=_moment) if more else entries)
+
+
+def _first_reached(leaf: Leaf, entries: list[Entry]) -> Hit | None:
+    """Return when the sum of *entries*, which are in the order of their time, first reaches the mark of *leaf*."""
+    total = Decimal(0)
+    for at, items, amount in entries:
+        total = EXACT.add(total, amount)
+        if total >= leaf.need:
+            return _hit(at, items)
+    return None
+
+
+def _hit(at: Instant, items: Items) -> Hit:
+    return Hit(at, items[0], items, at)
 
 
 def _time(entry: Entry) -> Instant:
     return entry.at
+
+
+def _moment(entry: Entry) -> tuple[Instant, Items]:
+    return entry.at, entry.items
 
 
 @dataclass(slots=True)
@@ -107,8 +147,13 @@ class Instance:
 
     With ``each``, the instance without a value is the base that the others copy. It holds the parties and whatever
     concerns all instances; its conditions are never judged. ``opened`` is set once something makes the instance exist.
-    ``before`` is the open state under a suspension or an unsettled report. ``floor`` is the earliest time at which the
-    next state may begin. ``marks`` are by leaf and ``starts`` by clock; they are ``None`` once nothing can matter.
+    ``before`` is the open state under a suspension or an unsettled report. ``floor`` is the earliest moment at which
+    the next state may begin. ``marks`` are by leaf and ``starts`` by clock; they are ``None`` once nothing can matter.
+    ``runs`` are all starts of each clock, kept where something may become known late. ``created`` and ``detached`` are
+    the moments that fix the clocks; ``bound`` is the earliest moment at which detachment can be. ``suspensions`` are
+    from and to; one that lasts has no end yet. ``passed`` and ``denied`` say when a ``no`` that starts a clock came
+    true, and when a report against it was last denied. ``cleared`` says when a clock that started anew undid what had
+    broken a ``no``. ``version`` counts the changes of state and of parties.
     """
 
     program: Program
@@ -118,18 +163,25 @@ class Instance:
     creditor: str
     opened: bool
     marks: "list[Hit | Tally | None] | None"
-    starts: list[Hit | None]
+    starts: list[Start | None]
+    runs: list[list[Start]] | None = None
     state: State = State.NONE
     before: State = State.CONDITIONAL
     since: Instant = BEFORE_ALL
-    floor: Instant = BEFORE_ALL
+    floor: Moment = START_OF_ALL
+    created: Moment = START_OF_ALL
+    bound: Moment = START_OF_ALL
+    detached: Moment = START_OF_ALL
     because: Items = ()
     due: Instant | None = None
     unsettled: dict[int, list[Report]] | None = None
-    shifts: dict[int, Duration] | None = None
-    waiting: dict[int, Items] | None = None
+    suspensions: tuple[tuple[Instant, Instant], ...] = ()
     suspended_at: Instant | None = None
-    offer: str | None = None
+    passed: dict[int, Instant] | None = None
+    denied: dict[int, Instant] | None = None
+    cleared: dict[int, Instant] | None = None
+    offer: Offer | None = None
+    version: int = 0
     answerable: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -10,6 +10,7 @@
       conditional, detached ── suspend ──▶ pending ── resume ──▶ as before, its open windows moved
       conditional, detached ── the window closed, a report in time unanswered / disputed ──▶ unconfirmed / disputed
       unconfirmed, disputed ── the report is settled ──▶ what would have been; release ──▶ TERMINATED
+      unconfirmed, disputed ── more is missing than an answer ──▶ as before
 
 Nothing leaves a state in capitals. A violated commitment's remedies may be waived; it stays violated.
 """
@@ -52,6 +53,7 @@ class Move(StrEnum):
     VIOLATE = "the consequent can no longer hold"
     MISS_ANSWER = "the window closed on an unanswered report"
     MEET_DISPUTE = "the window closed on a disputed report"
+    REOPEN = "an answer leaves more missing than answers"
 
 
 class Role(StrEnum):
@@ -101,6 +103,7 @@ _UNSETTLED_ROW: Final[Mapping[Move, State | None]] = {
     Move.VIOLATE: State.VIOLATED,
     Move.MISS_ANSWER: State.UNCONFIRMED,
     Move.MEET_DISPUTE: State.DISPUTED,
+    Move.REOPEN: AS_BEFORE,
     Move.RELEASE: State.TERMINATED,
 }
 
@@ -155,4 +158,4 @@ def target(state: State, move: Move, before: State) -> State:
     to = TABLE[state][move]
     if to is not AS_BEFORE:
         return to
-    return before if move is Move.RESUME else target(before, move, before)
+    return before if move in (Move.RESUME, Move.REOPEN) else target(before, move, before)

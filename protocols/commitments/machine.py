@@ -7,10 +7,11 @@ what is impossible at an instant is only said once everything that the same inst
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from typing import Final
 
 from protocols.commitments.acts import Transition
 from protocols.commitments.conditions import AGREED
-from protocols.commitments.counting import count, restart, shifts_at, start_by_time
+from protocols.commitments.counting import begin_anew, choose, count, start_by_time
 from protocols.commitments.deadlines import INSTANCE, SILENCE, Deadline
 from protocols.commitments.evaluation import (
     ANSWERED,
@@ -19,9 +20,10 @@ from protocols.commitments.evaluation import (
     OPEN,
     TRUE,
     Answer,
+    Reading,
     evaluate,
 )
-from protocols.commitments.instances import Instance, Items
+from protocols.commitments.instances import START_OF_ALL, Instance, Items, Moment
 from protocols.commitments.lifecycle import (
     CONDITIONAL,
     DETACHED,
@@ -29,14 +31,18 @@ from protocols.commitments.lifecycle import (
     PENDING,
     TERMINAL,
     TERMINATED,
+    UNSETTLED,
     VIOLATED,
     Move,
     target,
 )
-from protocols.commitments.programs import BEFORE_ALL, NEVER, Leaf, Program, Route
+from protocols.commitments.programs import BEFORE_ALL, FIRST_PLACE, LAST_PLACE, NEVER, Leaf, Program, Route
 from protocols.commitments.registry import Registry
 from protocols.commitments.reports import Report
 from protocols.core.instants import Instant
+
+REPORTS_STAY: Final = "reports_stay"
+"""The note where a party left that the rules of the events name: its reports still count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,8 @@ class Fact:
     """Something that came true, kept for terms that are declared later: an event, or a commitment's new state."""
 
     at: Instant
-    known: Instant
+    place: int
+    known: Moment
     items: Items
     event: str | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -57,16 +64,17 @@ class Fact:
 class Machine(Registry):
     """The registry, in motion. It has three clocks, which agree unless a deadline is passing.
 
-    ``log`` is the log's own time: that of the latest act.
-    ``now`` is the instant that is judged: one microsecond after the deadline that is passing.
-    ``stamp`` is the time since which whatever is found then counts as known: the deadline itself.
-    Example: a window closes at 12:00, and the next act comes at 14:00. The closing is judged with ``log`` at 14:00,
-    ``now`` one microsecond after 12:00, and ``stamp`` at 12:00.
+    ``log`` is the log's own time. ``now`` is the instant that is judged, one past the deadline while deadlines pass;
+    what becomes known then is known since ``stamp``, at ``place`` in that instant. ``answered`` are the items of the
+    last answer. ``named`` are, by event, the parties that its rule names.
     """
 
     now: Instant = BEFORE_ALL
     log: Instant = BEFORE_ALL
     stamp: Instant = BEFORE_ALL
+    place: int = LAST_PLACE
+    answered: Items = ()
+    named: Mapping[str, frozenset[str]] = field(default_factory=dict)
     assumed: set[str] = field(default_factory=set)
     transitions: list[Transition] = field(default_factory=list)
     past: list[Fact] | None = None
@@ -89,11 +97,12 @@ class Machine(Registry):
 
     def happened(self, event: str, attributes: Mapping[str, str], at: Instant, known: Instant, items: Items) -> None:
         """Let an established event reach everything that counts it: it happened at *at* and is known since *known*."""
+        place, established = items[0], (known, self.place)
         if self.past is not None:
-            self.past.append(Fact(at, known, items, event, attributes))
+            self.past.append(Fact(at, place, established, items, event, attributes))
         for name, route in self.on_event.get(event, ()):
             for instance in self.reached(name, event, route, attributes):
-                if count(instance, route, attributes, at, known, items, self.now):
+                if count(instance, route, attributes, at, place, established, items, self.now):
                     heappush(self._work, (self.ranks[name], instance.number))
 
     def recall(self, fact: Fact, sources: Mapping[str, Program], only: Container[str]) -> None:
@@ -102,12 +111,15 @@ class Machine(Registry):
             for name, route in self.on_event.get(fact.event, ()):
                 if name in only:
                     for instance in self.reached(name, fact.event, route, fact.attributes):
-                        count(instance, route, fact.attributes, fact.at, fact.known, fact.items, self.now)
+                        self._recall_in(instance, route, fact)
             return
         for name, wanted, route in self.on_state.get((fact.state or "", fact.commitment or ""), ()):
             if name in only:
                 each = sources[fact.commitment or ""].each
-                self._hear(name, wanted, route, each, fact.value, fact.at, fact.known, fact.items)
+                self._hear(name, wanted, route, each, fact.value, fact)
+
+    def _recall_in(self, instance: Instance, route: Route, fact: Fact) -> bool:
+        return count(instance, route, fact.attributes, fact.at, fact.place, fact.known, fact.items, self.now)
 
     def open_with_others(self, only: Container[str]) -> None:
         """Open the instances of *only* that open instances of other commitments bring with them (clause 23)."""
@@ -141,11 +153,20 @@ class Machine(Registry):
         if base.state is TERMINATED:
             return
         instance.opened = True
+        instance.debtor, instance.creditor, instance.answerable = base.debtor, base.creditor, base.answerable
+        if REPORTS_STAY in base.notes:
+            self.note(instance, REPORTS_STAY)
+        instance.suspensions = base.suspensions
         if base.state is not NONE:
-            created = BEFORE_ALL if base.program.id in self.assumed else max(self.stamp, base.floor)
+            created = BEFORE_ALL if base.program.id in self.assumed else max(self.stamp, base.floor[0])
             self.create(instance, created, base.because)
             if base.state is PENDING and instance.state not in TERMINAL:
+                instance.suspensions = base.suspensions[:-1]
                 self.suspend(instance, self.stamp, base.because, base.due)
+                instance.suspensions, instance.suspended_at = base.suspensions, base.suspended_at
+        if base.offer is not None:
+            stands = base.offer.version == base.version
+            instance.offer = base.offer._replace(version=instance.version if stands else -1)
         self._open_along(instance, self.opened_by.get(instance.program.id, ()))
 
     def _open_along(self, instance: Instance, names: Iterable[str]) -> None:
@@ -180,6 +201,8 @@ class Machine(Registry):
         """Remove *report* from where it waits; if it holds, it is known since *known*."""
         self.deadlines.silences.discard(report.number)
         for instance, leaf in self._touched(report):
+            if known is None and leaf.negated and leaf.clock is not None:
+                instance.denied = {**(instance.denied or {}), leaf.index: self.stamp}
             waiting = instance.unsettled
             if waiting is not None and leaf.index in waiting:
                 waiting[leaf.index] = [r for r in waiting[leaf.index] if r.number != report.number]
@@ -188,6 +211,7 @@ class Machine(Registry):
                 if not waiting:
                     instance.unsettled = None
             heappush(self._work, (self.ranks[instance.program.id], instance.number))
+        self.answered = items
         if known is not None:
             self.happened(report.event, report.attributes, report.at, known, items)
 
@@ -225,7 +249,7 @@ class Machine(Registry):
         deadlines = self.deadlines.heap
         while deadlines and deadlines[0].last < before:
             last = deadlines[0].last
-            self.now, self.stamp = last + 1, last
+            self.now, self.stamp, self.place = last + 1, last, LAST_PLACE
             while deadlines and deadlines[0].last == last:
                 _, kind, number = heappop(deadlines)
                 if kind is SILENCE:
@@ -278,114 +302,154 @@ class Machine(Registry):
             self._schedule(instance, until)
 
     def _judge_conditional(self, instance: Instance, until: Instant) -> Instant:
-        """Judge the antecedent, then the consequent.
+        """Judge the antecedent and the consequent.
 
         The result is *until*, or an earlier instant at which time changes more.
         """
         program = instance.program
         holds = evaluate(program.antecedent, instance, self.now)
         if holds.verdict is TRUE:
-            self.move(instance, Move.DETACH, holds.at, holds.items)
+            self._detach(instance, holds)
             return until
-        if holds.verdict is OPEN:
-            until = min(until, holds.at)
-        if instance.state is CONDITIONAL:
-            done = evaluate(program.consequent, instance, self.now)
-            if done.verdict is TRUE:
-                self.move(instance, Move.SATISFY, done.at, done.items)
-                return until
-            if done.verdict is OPEN and program.done_by_time:
-                until = min(until, done.at)
+        done = evaluate(program.consequent, instance, self.now)
+        if done.verdict is TRUE and (holds.verdict is OPEN or _is_before(done, holds, instance)):
+            self.move(instance, Move.SATISFY, done)
+            return until
+        if done.verdict is OPEN and program.done_by_time:
+            until = min(until, done.at)
         if holds.verdict is FALSE:
-            until = min(until, self._fail(instance, Move.EXPIRE, holds))
-        return until
+            return min(until, self._lapse(instance, holds, done))
+        if instance.state is not CONDITIONAL:
+            self._reopen(instance)
+        return min(until, holds.at)
+
+    def _detach(self, instance: Instance, holds: Answer) -> None:
+        instance.bound = instance.floor
+        instance.detached = max(holds.moment, instance.floor)
+        self.move(instance, Move.DETACH, holds)
+        choose(instance)
+
+    def _lapse(self, instance: Instance, holds: Answer, done: Answer) -> Instant:
+        """Judge a conditional instance whose antecedent fails in the worst reading; return when time changes more.
+
+        What is performed up to the lapse satisfies; what may have been is waited for, as the antecedent is.
+        """
+        if instance.unsettled is None:
+            self.move(instance, Move.EXPIRE, holds)
+            return NEVER
+        best = evaluate(instance.program.antecedent, instance, self.now, BEST)
+        if best.verdict is OPEN:
+            self._reopen(instance)
+            return best.at
+        if best.verdict is TRUE:
+            self._wait(instance, max(holds.at, best.at), self._is_met(instance, ANSWERED))
+        elif self._is_met(instance, BEST):
+            self._wait(instance, best.at, self._is_met(instance, ANSWERED))
+        else:
+            self.move(instance, Move.EXPIRE, best)
+        return NEVER
+
+    def _is_met(self, instance: Instance, reading: Reading) -> Items | None:
+        """Return what detaches or satisfies a conditional instance in *reading*; ``None`` if nothing does."""
+        program = instance.program
+        holds = evaluate(program.antecedent, instance, self.now, reading)
+        if holds.verdict is TRUE:
+            return holds.items
+        done = evaluate(program.consequent, instance, self.now, reading)
+        in_time = done.verdict is TRUE and (holds.verdict is OPEN or _is_before(done, holds, instance))
+        return done.items if in_time else None
 
     def _judge_detached(self, instance: Instance, until: Instant) -> Instant:
-        done = evaluate(instance.program.consequent, instance, self.now)
-        if done.verdict is TRUE:
-            self.move(instance, Move.SATISFY, done.at, done.items)
-            return until
-        return min(until, done.at if done.verdict is OPEN else self._fail(instance, Move.VIOLATE, done))
-
-    def _fail(self, instance: Instance, move: Move, worst: Answer) -> Instant:
-        """Move an instance whose condition fails in the worst reading; return when time alone changes more."""
+        program = instance.program
+        if instance.runs is not None and program.antecedent is not None:
+            self._detach_earlier(instance)
         # docs/tracker.md, clause 15: "A state is reached when all readings agree." If only unsettled reports leave it
         # open, the state is unconfirmed (the unanswered ones would suffice) or disputed.
-        program = instance.program
-        node = program.antecedent if move is Move.EXPIRE else program.consequent
-        best = worst if instance.unsettled is None else evaluate(node, instance, self.now, BEST)
+        done = evaluate(program.consequent, instance, self.now)
+        if done.verdict is TRUE:
+            self.move(instance, Move.SATISFY, done)
+            return until
+        if done.verdict is OPEN:
+            if instance.state is not DETACHED:
+                self._reopen(instance)
+            return min(until, done.at)
+        best = done if instance.unsettled is None else evaluate(program.consequent, instance, self.now, BEST)
         if best.verdict is FALSE:
-            self.move(instance, move, best.at, best.items)
+            self.move(instance, Move.VIOLATE, best)
         elif best.verdict is TRUE:
-            answered = evaluate(node, instance, self.now, ANSWERED)
-            since = max(worst.at, best.at)
-            if answered.verdict is TRUE:
-                self._wait(instance, Move.MISS_ANSWER, since, answered.items)
-            else:
-                # Clause 15: "since the deadline, or since the dispute if that is later".
-                since = max(since, self._last_dispute(instance, best.items))
-                self._wait(instance, Move.MEET_DISPUTE, since, best.items)
-        return best.at if best.verdict is OPEN else NEVER
+            answered = evaluate(program.consequent, instance, self.now, ANSWERED)
+            met = answered.items if answered.verdict is TRUE else None
+            self._wait(instance, max(done.at, best.at), met, best.items)
+        else:
+            self._reopen(instance)
+            until = min(until, best.at)
+        return until
 
-    @staticmethod
-    def _last_dispute(instance: Instance, items: Items) -> Instant:
-        """Return when the last of those disputes began that keep a condition from holding because of *items*."""
-        leaves = instance.program.leaves
-        return max(
-            (
-                report.disputed_at
-                for index, reports in (instance.unsettled or {}).items()
-                for report in reports
-                if report.disputed_at is not None and (report.item in items or leaves[index].negated)
-            ),
-            default=BEFORE_ALL,
-        )
+    def _detach_earlier(self, instance: Instance) -> None:
+        """Let what is known by now of when the antecedent came to hold fix the clocks of the consequent."""
+        holds = evaluate(instance.program.antecedent, instance, self.now)
+        if holds.verdict is TRUE and max(holds.moment, instance.bound) < instance.detached:
+            instance.detached = max(holds.moment, instance.bound)
+            choose(instance)
 
-    def _wait(self, instance: Instance, move: Move, since: Instant, items: Items) -> None:
-        if instance.state is not target(instance.state, move, instance.before):
+    def _wait(self, instance: Instance, since: Instant, answered: Items | None, disputed: Items = ()) -> None:
+        """Let *instance* wait for an answer, or for a decision if the unanswered reports alone would not do."""
+        move = Move.MEET_DISPUTE if answered is None else Move.MISS_ANSWER
+        if instance.state is target(instance.state, move, instance.before):
+            return
+        if instance.state in UNSETTLED:
+            # Clause 15: "since the deadline, or since what made it so if that is later".
+            since = max(since, self.stamp)
+        else:
             instance.before = instance.standing
-            self.move(instance, move, since, items)
+        items = disputed if answered is None else answered
+        self.move(instance, move, Answer(OPEN, since, LAST_PLACE, items))
 
-    def move(self, instance: Instance, move: Move, since: Instant, items: Items) -> None:
-        """Make a move of the table and tell everything that waits for it."""
+    def _reopen(self, instance: Instance) -> None:
+        """Take *instance* back from where it waited for an answer: more is missing by now."""
+        if instance.state in UNSETTLED:
+            floor = instance.floor
+            self.move(instance, Move.REOPEN, Answer(OPEN, self.stamp, self.place, self.answered))
+            instance.floor = floor
+
+    def move(self, instance: Instance, move: Move, why: Answer) -> None:
+        """Make a move of the table, since when and because of what *why* says, and tell everyone who waits for it."""
         before, after = instance.state, target(instance.state, move, instance.before)
-        known = max(since, self.stamp)
         # docs/tracker.md, clause 3: `since` is "never before creation, nor before the `since` of the preceding state".
-        since = max(since, instance.floor)
+        at, items, moment = why.at, why.items, (why.at, why.place)
+        moment = max(moment, instance.floor)
+        since = moment[0]
         instance.state, instance.since, instance.because = after, since, items
+        instance.version += 1
         if after is CONDITIONAL or after is DETACHED:
-            instance.floor = since
+            instance.floor = moment
         name = instance.name
         if self.log > BEFORE_ALL:
             shown = None if since <= BEFORE_ALL else since
             self.transitions.append(Transition(name, before.value, after.value, shown, self.log, items))
         if after in TERMINAL:
-            instance.due = instance.offer = instance.suspended_at = instance.waiting = None
+            instance.due = instance.suspended_at = None
             if after is not VIOLATED and not instance.is_base:
-                instance.marks, instance.unsettled = None, None
-        if move is not Move.RESUME and after is not PENDING:
-            self.tell(instance, "created" if move is Move.CREATE else after.value, since, known, items)
+                instance.marks, instance.unsettled, instance.runs = None, None, None
+        if move is not Move.RESUME and move is not Move.REOPEN and after is not PENDING:
+            state = "created" if move is Move.CREATE else after.value
+            if self.past is not None or (state, instance.program.id) in self.on_state:
+                known = (self.stamp, self.place) if at <= self.stamp else (at, why.place)
+                self.tell(instance, state, moment, known, items)
 
-    def tell(self, source: Instance, state: str, at: Instant, known: Instant, items: Items) -> None:
-        """Tell everything that waits for it that *source* entered *state*."""
+    def tell(self, source: Instance, state: str, when: Moment, known: Moment, items: Items) -> None:
+        """Let everyone who waits for it know that *source* came into *state* at *when*, known since *known*."""
         program = source.program
-        if known <= BEFORE_ALL or at <= BEFORE_ALL:
-            at = known = BEFORE_ALL
+        if known[0] <= BEFORE_ALL or when[0] <= BEFORE_ALL:
+            when = known = START_OF_ALL
+        fact = Fact(*when, known, items, state=state, commitment=program.id, value=source.value)
         if self.past is not None:
-            self.past.append(Fact(at, known, items, state=state, commitment=program.id, value=source.value))
+            self.past.append(fact)
         for name, wanted, route in self.on_state.get((state, program.id), ()):
-            self._hear(name, wanted, route, source.program.each, source.value, at, known, items)
+            self._hear(name, wanted, route, source.program.each, source.value, fact)
 
     def _hear(
-        self,
-        name: str,
-        wanted: str | None,
-        route: Route,
-        each: str | None,
-        value: str | None,
-        at: Instant,
-        known: Instant,
-        items: Items,
+        self, name: str, wanted: str | None, route: Route, each: str | None, value: str | None, fact: Fact
     ) -> None:
         """Let commitment *name* count another's state.
 
@@ -404,27 +468,43 @@ class Machine(Registry):
         else:
             hearing = self.all_of(name)
         for instance in hearing:
-            if count(instance, route, {}, at, known, items, self.now):
+            if self._recall_in(instance, route, fact):
                 heappush(self._work, (self.ranks[name], instance.number))
 
     def create(self, instance: Instance, at: Instant, items: Items) -> None:
         """Bring an instance into being."""
-        self.move(instance, Move.CREATE, at, items)
+        self.move(instance, Move.CREATE, self._act(at, items))
+        instance.created = instance.floor
         heappush(self._work, (self.ranks[instance.program.id], instance.number))
+
+    def _act(self, at: Instant, items: Items) -> Answer:
+        """Return what an act, or a suspension that ends by itself, gives as the reason of a move."""
+        return Answer(TRUE, at, self.place if BEFORE_ALL < at <= self.stamp else FIRST_PLACE, items)
+
+    def do(self, instance: Instance, move: Move, items: Items) -> None:
+        """Make a move that a party makes now, by the act *items*."""
+        self.move(instance, move, self._act(self.now, items))
 
     def suspend(self, instance: Instance, at: Instant, items: Items, last: Instant | None) -> None:
         """Stop an instance's clocks; *last* is the last instant of a suspension that ends by itself."""
         instance.before = instance.state
-        self.move(instance, Move.SUSPEND, at, items)
+        self.move(instance, Move.SUSPEND, self._act(at, items))
         instance.suspended_at = at
+        # While it lasts, no end that it found open can pass, and a clock that starts waits for it to be over.
+        instance.suspensions = (*instance.suspensions, (at, NEVER))
         self._schedule(instance, last)
 
     def resume(self, instance: Instance, at: Instant, items: Items) -> None:
-        """Let the clocks run again: every end that was open moves by the duration of the suspension (clause 21)."""
-        instance.shifts = shifts_at(instance, at)
-        waiting, instance.suspended_at, instance.waiting = instance.waiting, None, None
+        """Let the clocks run on: every end that was open moves by the duration of the suspension (clause 21)."""
+        stopped = instance.suspended_at
+        assert stopped is not None
+        instance.suspensions, instance.suspended_at = (*instance.suspensions[:-1], (stopped, at)), None
         self._schedule(instance, None)
-        self.move(instance, Move.RESUME, at, items)
-        for index, started_by in (waiting or {}).items():
-            restart(instance, instance.program.clocks[index], at, started_by)
+        self.move(instance, Move.RESUME, self._act(at, items))
+        begin_anew(instance, stopped, at)
         heappush(self._work, (self.ranks[instance.program.id], instance.number))
+
+
+def _is_before(done: Answer, lapsed: Answer, instance: Instance) -> bool:
+    """Return whether what is promised was done by the time the antecedent lapsed; neither is earlier than the state."""
+    return max(done.moment, instance.floor) <= max(lapsed.moment, instance.floor)

@@ -24,13 +24,13 @@ def came_true(condition: Condition, machine: Machine, confirmable: frozenset[str
     looking = _looking(compile_conditions(terms, condition, Event("never"), confirmable))
     base = looking.bases[_NOBODY]
     for fact in machine.past:
-        true_at = _true_at(looking, base, fact.known)
+        true_at = _true_at(looking, base, fact.known[0])
         if true_at is not None:
             return true_at
         looking.recall(fact, machine.programs, frozenset({_NOBODY}))
-        true_at = _true_at(looking, base, fact.known)
+        true_at = _true_at(looking, base, fact.known[0])
         if true_at is not None:
-            return max(true_at, fact.known)
+            return max(true_at, fact.known[0])
     return _true_at(looking, base, machine.now)
 
 

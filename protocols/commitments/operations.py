@@ -4,41 +4,64 @@ Permission is checked before the state.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from protocols.commitments.acts import Act, ActRefused
-from protocols.commitments.counting import shifts_at
 from protocols.commitments.evaluation import BEST, TRUE, evaluate
-from protocols.commitments.instances import Instance
+from protocols.commitments.instances import Instance, Offer
 from protocols.commitments.lifecycle import MAY, OPEN_STATES, TERMINAL, Move, Role, State, allows
-from protocols.commitments.machine import Machine
+from protocols.commitments.machine import REPORTS_STAY, Machine
 
 Powers = Mapping[str, Collection[str]]
 
 WAIVED = "waived"
 
 
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A delegation that somebody may accept: of which commitment or instance, and the offer that an accept names."""
+
+    commitment: str
+    offer: str | int
+    debtor: str
+    creditor: str
+
+
+def offers_to(machine: Machine, member: str) -> list[Offered]:
+    """Return the offers to *member* that stand as they were made, in the order of declaration."""
+    return [
+        Offered(instance.name, offer.id, instance.debtor, instance.creditor)
+        for name, base in machine.bases.items()
+        for instance in (base, *machine.values[name].values())
+        if (offer := instance.offer) is not None
+        and offer.to == member
+        and offer.version == instance.version
+        and allows(instance.state, Move.ACCEPT)
+    ]
+
+
 def operate(machine: Machine, act: Act, parties: Collection[str], powers: Powers) -> None:
     """Do what *act* says, or raise `ActRefused` and change nothing.
 
-    An act on a commitment with ``each`` applies to all its instances, and is refused only if all of them refuse it
-    (clause 23).
+    An act on a commitment with ``each`` applies to all its instances, and to those to come, for which the base stands.
+    It is refused only if all of them refuse it (clause 23).
     """
     move = Move(act.do)
+    if move is Move.CREATE and act.commitment not in machine.programs:
+        raise ActRefused("unknown_commitment", f"no commitment has the id {act.commitment!r}")
     instances = find(machine, act.commitment or "")
-    # The base speaks for future instances: it takes part in every act, and decides only while there are no instances.
-    own = instances[1:] or instances
+    if act.to is not None and act.to not in parties:
+        raise ActRefused("unknown_party", f"{act.to!r} is no party (parties: {', '.join(parties)})")
     willing: list[Instance] = []
     refusals: list[ActRefused] = []
     for instance in instances:
         try:
-            _judge(machine, instance, move, act, parties, powers)
+            _judge(machine, instance, move, act, powers)
             willing.append(instance)
         except ActRefused as refused:
-            if any(instance is one for one in own):
-                refusals.append(refused)
-    if len(refusals) == len(own):
-        raise refusals[0]
+            refusals.append(refused)
+    if not willing:
+        raise refusals[-1] if instances[0].is_base else refusals[0]
     for instance in willing:
         _do(machine, instance, move, act)
 
@@ -56,14 +79,10 @@ def find(machine: Machine, name: str) -> list[Instance]:
     raise ActRefused("unknown_commitment", f"no commitment has the id {name!r}")
 
 
-def _judge(
-    machine: Machine, instance: Instance, move: Move, act: Act, parties: Collection[str], powers: Powers
-) -> None:
-    # docs/tracker.md, clause 18, gives the order: not_allowed, unknown_party, terminal_state, wrong_state.
+def _judge(machine: Machine, instance: Instance, move: Move, act: Act, powers: Powers) -> None:
+    # docs/tracker.md, clause 18, gives the order: not_allowed, terminal_state, wrong_state, offer_changed.
     _permit(instance, move, act, powers)
     name, state = instance.name, instance.state
-    if act.to is not None and act.to not in parties:
-        raise ActRefused("unknown_party", f"{act.to!r} is no party (parties: {', '.join(parties)})")
     if not allows(state, move) or (state is State.VIOLATED and WAIVED in instance.notes):
         if state in TERMINAL:
             raise ActRefused("terminal_state", f"{name} is {state} and stays so")
@@ -73,8 +92,20 @@ def _judge(
         raise ActRefused("wrong_state", f"{name}: a report that nobody has settled would detach it")
     if move is Move.DELEGATE and act.to == instance.debtor:
         raise ActRefused("wrong_state", f"{act.to} is the debtor of {name} already")
+    if move is Move.ACCEPT:
+        _accept(instance, act)
     if move is Move.SUSPEND and act.until is not None and act.until <= act.at:
         raise ActRefused("wrong_state", f"{name}: the suspension would end before it begins")
+
+
+def _accept(instance: Instance, act: Act) -> None:
+    """Refuse what is accepted unless it is the offer that stands, and stands as it was made."""
+    offer = instance.offer
+    assert offer is not None
+    if act.offer is not None and act.offer != offer.id:
+        raise ActRefused("offer_changed", f"{instance.name} is offered by {offer.id}, not by {act.offer}")
+    if offer.version != instance.version:
+        raise ActRefused("offer_changed", f"{instance.name} has another party or state than when it was offered")
 
 
 def _permit(instance: Instance, move: Move, act: Act, powers: Powers) -> None:
@@ -87,7 +118,7 @@ def _permit(instance: Instance, move: Move, act: Act, powers: Powers) -> None:
         case Role.CREDITOR:
             allowed = (instance.creditor,)
         case Role.OFFERED:
-            allowed = (instance.offer,)
+            allowed = (None if instance.offer is None else instance.offer.to,)
         case Role.EMPOWERED:
             # Clause 21: "If no `resume` power is given, a party that may suspend may also resume."
             allowed = powers.get(move.value, powers.get("suspend", ()))
@@ -107,7 +138,9 @@ def _is_given(machine: Machine, instance: Instance) -> bool:
         return False
     seen = instance
     if instance.state is State.PENDING:
-        seen = replace(instance, shifts=shifts_at(instance, machine.now))
+        assert instance.suspended_at is not None
+        resumed = (*instance.suspensions[:-1], (instance.suspended_at, machine.now))
+        seen = replace(instance, suspensions=resumed)
     return evaluate(instance.program.antecedent, seen, machine.now, BEST).verdict is TRUE
 
 
@@ -117,14 +150,18 @@ def _do(machine: Machine, instance: Instance, move: Move, act: Act) -> None:
         case Move.CREATE:
             machine.create(instance, at, items)
         case Move.DELEGATE:
-            instance.offer = act.to
+            instance.offer = Offer(act.to or "", act.item if act.offer is None else act.offer, instance.version)
         case Move.ACCEPT:
             # Clause 20: earlier debtors are answerable.
             earlier = (*(name for name in instance.answerable if name != instance.debtor), instance.debtor)
             instance.answerable = tuple(name for name in earlier if name != act.by)
+            _leave(machine, instance, instance.debtor)
             instance.debtor, instance.offer = act.by, None
-        case Move.ASSIGN:
+        case Move.ASSIGN if act.to != instance.creditor:
+            _leave(machine, instance, instance.creditor)
             instance.creditor = act.to or instance.creditor
+        case Move.ASSIGN:
+            pass
         case Move.SUSPEND:
             machine.suspend(instance, at, items, None if act.until is None else act.until - 1)
         case Move.RESUME:
@@ -133,6 +170,13 @@ def _do(machine: Machine, instance: Instance, move: Move, act: Act) -> None:
             machine.note(instance, WAIVED)
             for remedy in machine.remedies_of(instance):
                 if remedy.state in OPEN_STATES:
-                    machine.move(remedy, Move.RELEASE, at, items)
+                    machine.do(remedy, Move.RELEASE, items)
         case _:
-            machine.move(instance, move, at, items)
+            machine.do(instance, move, items)
+
+
+def _leave(machine: Machine, instance: Instance, party: str) -> None:
+    """Let *party* leave its place; where the rules of the events name it itself, its reports still count."""
+    instance.version += 1
+    if any(party in machine.named.get(event, ()) for event in instance.program.events):
+        machine.note(instance, REPORTS_STAY)

@@ -29,6 +29,7 @@ from protocols.commitments.tree import (
     Window,
     Within,
     event_of,
+    leaves,
 )
 from protocols.core.instants import FIRST, Duration, Instant
 from protocols.messages.commitments import CommitmentTerms
@@ -37,6 +38,10 @@ BEFORE_ALL: Instant = FIRST - 1
 """The time of whatever holds since before everything; no clock starts there."""
 NEVER: Instant = 1 << 62
 """Later than every instant: the end of a condition without an end."""
+FIRST_PLACE: Final = -1
+"""The place of what comes true as an instant begins, before anything that the instant brings."""
+LAST_PLACE: Final = 1 << 62
+"""The place of what comes true as an instant passes, after everything that the instant brought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,11 @@ class Limit(NamedTuple):
     closes: Instant
     items: tuple[int, ...]
 
+    @property
+    def place(self) -> int:
+        """Where in the instant ``closes`` it is over: ``before T`` as T begins, ``by T`` as T passes."""
+        return LAST_PLACE if self.last == self.closes else FIRST_PLACE
+
 
 NO_END: Final = Limit(NEVER, NEVER, ())
 
@@ -107,8 +117,8 @@ class Leaf:
     ``negated`` is set for ``no``; ``simple`` if it is not negated and one report suffices. ``need`` is the count or
     total that makes it hold, ``attribute`` what is summed (``None``: reports are counted). ``first`` is the first
     instant that counts. ``limit`` is the earliest of the ends that no clock sets, ``running`` are the ends that clocks
-    set, and ``ends`` are all of them. ``ordered`` is set if what is counted always arrives in the order of its time.
-    ``clock`` is the clock to whose start this leaf belongs.
+    set, and ``ends`` are all of them. ``ordered`` is set if everything that the program counts arrives in the order of
+    its time. ``clock`` is the clock to whose start this leaf belongs.
     """
 
     index: int
@@ -152,17 +162,16 @@ Node = Leaf | All | Some
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The clock of a ``within D of E``: ``of`` is E; the leaves and ends that it bounds are given by number.
+    """The clock of a ``within D of E``: ``of`` is E, ``bounds`` are the numbers of the leaves that it bounds.
 
-    ``by_time`` is set if E can come to hold by time alone.
+    ``timed`` are the leaves of E that time alone makes true.
     """
 
     index: int
     of: Node
     of_consequent: bool
-    by_time: bool
+    timed: tuple[Leaf, ...]
     bounds: tuple[int, ...] = ()
-    ends: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +189,9 @@ class Route:
 class Program:
     """One commitment's terms, compiled.
 
-    ``timed`` are the clocks that time alone may start; ``done_by_time`` is set if time alone may make the consequent
-    hold.
+    ``late`` is set if something that the conditions name may become known after it happened: by a confirmation, or as
+    the state of another commitment. ``timed`` are the clocks that time alone may start; ``done_by_time`` is set if time
+    alone may make the consequent hold.
     """
 
     id: str
@@ -194,6 +204,7 @@ class Program:
     antecedent: Node | None
     consequent: Node
     leaves: tuple[Leaf, ...]
+    late: bool
     clocks: tuple[Clock, ...]
     events: dict[str, Route]
     states: dict[LifeCycle, Route]
@@ -222,8 +233,11 @@ def compile_terms(terms: CommitmentTerms, confirmable: Container[str]) -> Progra
 def compile_conditions(
     terms: CommitmentTerms, if_: Condition | None, then: Condition, confirmable: Container[str]
 ) -> Program:
-    """Return the program of conditions that have been parsed."""
-    made = _Compiler(confirmable)
+    """Return the program of conditions that are parsed already."""
+    conditions = (then,) if if_ is None else (if_, then)
+    named = [event_of(leaf) for condition in conditions for leaf in leaves(condition)]
+    late = any(event is None or event.name in confirmable for event in named)
+    made = _Compiler(late)
     antecedent = None if if_ is None else made.node(if_)
     boundary = len(made.leaves)
     made.of_consequent = True
@@ -249,19 +263,20 @@ def compile_conditions(
         antecedent,
         consequent,
         tuple(made.leaves),
+        late,
         clocks,
         {name: Route(tuple(found), any(leaf.index in opening for leaf in found)) for name, found in events.items()},
         {life: Route(tuple(found), any(leaf.index in opening for leaf in found)) for life, found in states.items()},
-        tuple(clock for clock in clocks if clock.by_time),
-        _by_time(consequent),
+        tuple(clock for clock in clocks if clock.timed),
+        bool(_timed(consequent)),
     )
 
 
 class _Compiler:
     """Numbers leaves, ends and clocks while it walks both conditions, the antecedent first."""
 
-    def __init__(self, confirmable: Container[str]) -> None:
-        self.confirmable = confirmable
+    def __init__(self, late: bool) -> None:
+        self.late = late
         self.of_consequent = False
         self.leaves: list[Leaf] = []
         self._ends = 0
@@ -292,7 +307,6 @@ class _Compiler:
                     ends.append(End(self._ends, at - 1, at))
                 case Within(duration, of):
                     draft = self._clock(of)
-                    draft.ends.append(self._ends)
                     drafts.append(draft)
                     ends.append(End(self._ends, NEVER, NEVER, draft.index, duration))
             self._ends += 1
@@ -314,7 +328,7 @@ class _Compiler:
             ends=tuple(ends),
             limit=min((Limit(end.last, end.closes, ()) for end in ends if end.clock is None), default=NO_END),
             running=tuple(end for end in ends if end.clock is not None),
-            ordered=event is not None and event.name not in self.confirmable,
+            ordered=not self.late,
             clock=clock,
         )
         for draft in drafts:
@@ -339,12 +353,13 @@ class _Draft:
     of_consequent: bool
     of: Node | None = None
     bounds: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
 
     def clock(self) -> Clock:
         assert self.of is not None
-        return Clock(self.index, self.of, self.of_consequent, _by_time(self.of), tuple(self.bounds), tuple(self.ends))
+        return Clock(self.index, self.of, self.of_consequent, _timed(self.of), tuple(self.bounds))
 
 
-def _by_time(node: Node) -> bool:
-    return node.negated if isinstance(node, Leaf) else any(map(_by_time, node.parts))
+def _timed(node: Node) -> tuple[Leaf, ...]:
+    if isinstance(node, Leaf):
+        return (node,) if node.negated else ()
+    return tuple(leaf for part in node.parts for leaf in _timed(part))

@@ -9,6 +9,7 @@ from protocols.commitments.deadlines import Deadlines
 from protocols.commitments.instances import Instance, Tally
 from protocols.commitments.programs import Program, Route
 from protocols.commitments.tree import mentioned
+from protocols.messages.commitments import ROLE
 
 
 @dataclass(slots=True)
@@ -62,6 +63,34 @@ class Registry:
         """Return the base of commitment *name* and its instances, including unopened ones."""
         return [self.bases[name], *self.values[name].values()]
 
+    def holder(self, name: str | None, attributes: Mapping[str, str]) -> str | None:
+        """Return whom a rule means by *name*: a party, or who is ``debtor(ID)`` or ``creditor(ID)`` now.
+
+        With ``each`` it is the place in the instance that *attributes* belong to; nobody, if ID is not known.
+        """
+        place = None if name is None else ROLE.fullmatch(name)
+        if place is None:
+            return name
+        commitment = place["commitment"]
+        base = self.bases.get(commitment)
+        if base is None:
+            return None
+        value = attributes.get(base.program.each or "")
+        instance = base if value is None else self.values[commitment].get(value)
+        if instance is None or not instance.opened:
+            instance = base
+        return instance.debtor if place["place"] == "debtor" else instance.creditor
+
+    def may_hold(self, name: str | None, member: str) -> bool:
+        """Return whether *member* is whom a rule means by *name*, in one instance at least; nobody named is anyone."""
+        place = None if name is None else ROLE.fullmatch(name)
+        if place is None:
+            return name in (None, member)
+        if place["commitment"] not in self.bases:
+            return False
+        held = self.all_of(place["commitment"])
+        return any(member == getattr(instance, place["place"]) for instance in held if instance.opened)
+
     def would_crowd(self, event: str, attributes: Mapping[str, str], most: int) -> bool:
         """Return whether a report would need more than *most* instances."""
         for name, _ in self.on_event.get(event, ()):
@@ -88,6 +117,7 @@ class Registry:
                 opened=True,
                 marks=nothing,
                 starts=[None] * len(program.clocks),
+                runs=[[] for _ in program.clocks] if program.late and program.clocks else None,
             )
             self.bases[program.id] = made
         else:
@@ -101,8 +131,7 @@ class Registry:
                 opened=False,
                 marks=[deepcopy(mark) if isinstance(mark, Tally) else mark for mark in base.marks or ()],
                 starts=list(base.starts),
-                offer=base.offer,
-                answerable=base.answerable,
+                runs=None if base.runs is None else [list(runs) for runs in base.runs],
             )
             self.values[program.id][value] = made
         self.instances.append(made)

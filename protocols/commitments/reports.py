@@ -9,15 +9,17 @@
                       └────── decided otherwise ──▶ does not hold
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from protocols.commitments.acts import Act, ActRefused
 from protocols.core.instants import Duration, Instant, parse_duration
-from protocols.messages.commitments import EventRule
+from protocols.messages.commitments import ROLE, EventRule
 
 ANYONE: Final = EventRule()
+Holder = Callable[[str | None, Mapping[str, str]], str | None]
+"""Says who is meant now by the name in a rule, for a report with these attributes."""
 
 
 @dataclass(slots=True)
@@ -70,6 +72,7 @@ class Reports:
     parties: frozenset[str]
     rules: Mapping[str, EventRule]
     listed_only: bool
+    holder: Holder = field(compare=False)
     unsettled: dict[int, Report] = field(default_factory=dict)
     ids: dict[str, "Report | Settled"] = field(default_factory=dict)
     same_time: dict[str, tuple[str, str, Mapping[str, str]]] = field(default_factory=dict)
@@ -95,7 +98,7 @@ class Reports:
             rule = ANYONE
         if act.by not in self.parties:
             raise ActRefused("not_allowed", f"{act.by} is no party")
-        if rule.by is not None and rule.by != act.by:
+        if rule.by is not None and self.holder(rule.by, act.attributes) != act.by:
             raise ActRefused("not_allowed", f"{event} is reported by {rule.by}")
         return rule
 
@@ -134,7 +137,8 @@ class Reports:
         if found is None:
             raise ActRefused("unknown_report", f"no report has the id {act.report!r}")
         rule = self.rule(found.event)
-        answerer = rule.decided_by if act.do == "decide" else rule.confirmed_by
+        named = rule.decided_by if act.do == "decide" else rule.confirmed_by
+        answerer = self.holder(named, found.attributes if isinstance(found, Report) else {})
         if act.by != answerer:
             who = f"only {answerer} may" if answerer is not None else "nobody has to"
             raise ActRefused("not_allowed", f"{act.do} {found.event}: {who}")
@@ -183,12 +187,8 @@ class Reports:
             if report.id is not None
             and not report.disputed
             and report.by != member
-            and self.rule(report.event).confirmed_by == member
+            and self.holder(self.rule(report.event).confirmed_by, report.attributes) == member
         ]
-
-    def reportable(self, member: str) -> list[str]:
-        """Return the listed events that *member* may report."""
-        return [event for event, rule in self.rules.items() if rule.by in (None, member)]
 
     def _settled(self, event: str, by: str, outcome: str) -> Settled:
         kind = (event, by, outcome)
@@ -199,13 +199,23 @@ class Reports:
 
 
 def check_authority(
-    parties: Collection[str], events: Mapping[str, EventRule], powers: Mapping[str, Collection[str]]
+    parties: Collection[str],
+    events: Mapping[str, EventRule],
+    powers: Mapping[str, Collection[str]],
+    commitments: Collection[str] | None = None,
 ) -> None:
-    """Raise ``ValueError`` if rules or powers name an unknown party, event or power."""
+    """Raise ``ValueError`` if rules or powers name an unknown party, commitment or power.
+
+    *commitments* are those whose debtor or creditor a rule may name; ``None`` if more may be made later.
+    """
     for event, rule in events.items():
         for role in ("by", "confirmed_by", "decided_by"):
             name = getattr(rule, role)
-            if name is not None and name not in parties:
+            place = None if name is None else ROLE.fullmatch(name)
+            if place is not None:
+                if commitments is not None and place["commitment"] not in commitments:
+                    raise ValueError(f"events.{event}.{role}: no commitment has the id {place['commitment']!r}")
+            elif name is not None and name not in parties:
                 raise ValueError(f"events.{event}.{role}: {name!r} is no party (parties: {', '.join(parties)})")
     for power, names in powers.items():
         if power not in POWERS:

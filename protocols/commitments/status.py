@@ -74,7 +74,7 @@ def _notes(machine: Machine, instance: Instance) -> tuple[str, ...]:
     notes = list(instance.notes)
     program, state = instance.program, instance.state
     # docs/tracker.md, clauses 16 and 10.
-    if state is State.VIOLATED and instance.marks is not None and holds_late(program.consequent, instance):
+    if state is State.VIOLATED and instance.marks is not None and holds_late(program.consequent, instance, machine.now):
         notes.append("late_performance")
     if state in OPEN_STATES and not instance.is_base:
         stopped = _stopped(machine, program)

@@ -24,7 +24,7 @@ from protocols.commitments.graph import Trouble, find_troubles, ranks
 from protocols.commitments.lifecycle import State
 from protocols.commitments.machine import Machine
 from protocols.commitments.onlooker import came_true
-from protocols.commitments.operations import find, operate
+from protocols.commitments.operations import Offered, find, offers_to, operate
 from protocols.commitments.programs import BEFORE_ALL, Program, compile_terms
 from protocols.commitments.reports import Awaited, Reports
 from protocols.commitments.status import Status, moving, open_instances, status_of, statuses
@@ -58,8 +58,9 @@ class Tracker:
     _declared: list[tuple[Program, bool]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._machine = Machine(past=[] if self.keeps_past else None)
-        self._reports = Reports(frozenset(self.parties), self.events, self.listed_events_only)
+        named = {event: frozenset(rule.names()) for event, rule in self.events.items()}
+        self._machine = Machine(past=[] if self.keeps_past else None, named=named)
+        self._reports = Reports(frozenset(self.parties), self.events, self.listed_events_only, self._machine.holder)
 
     # -- terms ----------------------------------------------------------------------------------------------------
 
@@ -128,7 +129,7 @@ class Tracker:
         new = frozenset(program.id for program, _ in declared)
         now, stamp = machine.now, machine.stamp
         for fact in machine.past or ():
-            machine.now = machine.stamp = fact.known
+            machine.now, machine.stamp, machine.place = fact.known[0], *fact.known
             machine.recall(fact, machine.programs, new)
         machine.open_with_others(new)
         machine.now, machine.stamp = now, stamp
@@ -145,6 +146,7 @@ class Tracker:
         machine = self._machine
         if act.at != machine.log:
             act = replace(act, at=machine.log)
+        machine.place = act.item
         refusals: tuple[Refusal, ...] = ()
         notes: list[str] = []
         try:
@@ -164,6 +166,7 @@ class Tracker:
     def agree(self, at: Instant, item: int) -> None:
         """Let the built-in event ``agreed`` happen, as *item* of the log."""
         self._reach(at)
+        self._machine.place = item
         self._machine.happened(AGREED, {}, self._machine.log, self._machine.log, (item,))
         self._machine.run()
 
@@ -263,12 +266,19 @@ class Tracker:
         return self._reports.answerable_until()
 
     def awaiting(self, member: str) -> list[Awaited]:
-        """Return the reports that *member* should confirm or dispute, in the order of their time."""
+        """Return the reports that *member* is to confirm or dispute, in the order of their time."""
+        self._integrate()
         return self._reports.awaiting(member)
+
+    def offers(self, member: str) -> list[Offered]:
+        """Return the delegations that *member* may accept, each as one of the commitment or of one instance."""
+        self._integrate()
+        return offers_to(self._machine, member)
 
     def reportable(self, member: str) -> list[str]:
         """Return the listed events that *member* may report."""
-        return self._reports.reportable(member)
+        self._integrate()
+        return [event for event, rule in self.events.items() if self._machine.may_hold(rule.by, member)]
 
     def since(self, condition: str | Condition) -> Instant | None:
         """Return when *condition* came to hold for an onlooker, who knows only what is established.
@@ -288,4 +298,15 @@ class Tracker:
         return find_troubles(programs, {name: bases[name].debtor for name in programs})
 
 
-__all__ = ["MOST_INSTANCES", "Act", "Applied", "Awaited", "Refusal", "Status", "Tracker", "Transition", "act_of"]
+__all__ = [
+    "MOST_INSTANCES",
+    "Act",
+    "Applied",
+    "Awaited",
+    "Offered",
+    "Refusal",
+    "Status",
+    "Tracker",
+    "Transition",
+    "act_of",
+]

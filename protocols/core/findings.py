@@ -147,6 +147,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "not_allowed": (WARNING, "This party may not do that."),
     "terminal_state": (NOTE, "The commitment has ended; kept as evidence."),
     "wrong_state": (WARNING, "The life cycle has no such move from here."),
+    "offer_changed": (WARNING, "The delegation that is accepted is not the one that stands, or not as it was made."),
     "unknown_commitment": (WARNING, "No commitment has this id."),
     "unknown_report": (WARNING, "No report has this id."),
     "unknown_party": (WARNING, "No party has this name."),

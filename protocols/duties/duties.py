@@ -210,6 +210,15 @@ class ReportAsked(Message):
     attributes: dict[str, str]
 
 
+class OfferAsked(Message):
+    """A delegation that this member may accept, by its id: it would owe the commitment in its debtor's place."""
+
+    id: str
+    commitment: str
+    debtor: str
+    creditor: str
+
+
 class OperationDone(Message):
     """An operation on a commitment that this member has said."""
 
@@ -228,9 +237,14 @@ class PerformDuty(Duty):
     act: Literal["perform"] = "perform"
     reportable: list[str]
     awaiting: list[ReportAsked]
+    offers: list[OfferAsked] = Field(default_factory=list)
     promises: dict[str, str]
     done: list[ReportAsked]
     operations: list[OperationDone]
+
+    def offer_of(self, commitment: str) -> str | None:
+        """Return the id of the delegation of *commitment* that this member may accept, None if there is none."""
+        return next((offer.id for offer in self.offers if offer.commitment == commitment), None)
 
 
 Answerable = Literal["interpret", "read", "settle", "quote", "propose", "score", "improve", "ratify", "perform"]
@@ -248,6 +262,7 @@ __all__ = [
     "Judgement",
     "Left",
     "MeaningAsked",
+    "OfferAsked",
     "OperationDone",
     "OptionAsked",
     "Outcome",

@@ -5,13 +5,15 @@ antecedent comes to hold, to bring about the consequent (M. P. Singh, "An ontolo
 systems", 1999). Conditions are text in the language of `protocols.commitments.conditions`.
 """
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from protocols.core.instants import parse_duration, parse_instant
-from protocols.core.message import Line, Message, Name, StepId, Text, Words
+from protocols.core.message import NAME_PATTERN, Line, Message, Name, StepId, Text, Words
+from protocols.core.names import check_name
 
 MOST_CREATED = 50
 """Commitments that one entry may create."""
@@ -41,18 +43,30 @@ CommitmentName = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 """A commitment or one of its instances, as an act names it."""
 
 
+ROLE = re.compile(r"(?P<place>debtor|creditor)\((?P<commitment>[^\x00-\x1f\x7f-\x9f\[\]]+)\)")
+"""In place of a party's name: whoever holds that place in that commitment by then."""
+
+
+Who = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NAME_PATTERN), AfterValidator(check_name)]
+
+
 class EventRule(Message):
     """Who may report an event, who confirms a report, and what settles one that is unanswered or disputed.
 
     Without ``by``, any member may report. Without ``confirmed_by``, a report holds at once. A report that is not
-    answered within ``confirm_within`` counts as ``silence`` says. ``decided_by`` settles disputes.
+    answered within ``confirm_within`` counts as ``silence`` says. ``decided_by`` settles disputes. Each of the three is
+    a party, or ``debtor(ID)`` or ``creditor(ID)``: whoever is that when the report is made or answered.
     """
 
-    by: Name | None = None
-    confirmed_by: Name | None = None
+    by: Who | None = None
+    confirmed_by: Who | None = None
     confirm_within: DurationText | None = None
     silence: Literal["confirms", "denies"] | None = None
-    decided_by: Name | None = None
+    decided_by: Who | None = None
+
+    def names(self) -> list[str]:
+        """Return who is named."""
+        return [name for name in (self.by, self.confirmed_by, self.decided_by) if name is not None]
 
     @model_validator(mode="after")
     def _of_use(self) -> "EventRule":
@@ -131,10 +145,14 @@ class AssignCommitment(Message):
 
 
 class AcceptCommitment(Message):
-    """The party that a delegation names becomes debtor."""
+    """The party that a delegation names becomes debtor, by the very delegation that it names in turn.
+
+    ``offer`` is the id of that delegation's entry.
+    """
 
     kind: Literal["commitment.accept"] = "commitment.accept"
     commitment: CommitmentName
+    offer: Line
 
 
 class SuspendCommitment(Message):

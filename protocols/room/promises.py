@@ -20,7 +20,7 @@ from protocols.core.event import Event
 from protocols.core.findings import Finding
 from protocols.core.instants import Instant, show_instant
 from protocols.core.names import Apart, check_apart, check_name
-from protocols.duties.duties import OperationDone, PerformDuty, ReportAsked
+from protocols.duties.duties import OfferAsked, OperationDone, PerformDuty, ReportAsked
 from protocols.messages.bodies import kind_of
 from protocols.messages.commitments import CommitmentTerms, CreateCommitment, ReportEvent, verb_of
 from protocols.messages.room import RoomOpen
@@ -122,7 +122,9 @@ class Promises:
                 met = f" while {status.state}, {status.debtor} to {status.creditor}"
             except KeyError:
                 met = " of nothing known"
-        return f"{step}{met} [{digest(event.body.plain())[:16]}]"
+        said = event.body.plain()
+        said.pop("offer", None)  # Which of two like delegations is accepted makes no new answer of it.
+        return f"{step}{met} [{digest(said)[:16]}]"
 
     def _check_loop(self, act: Act, step: str) -> None:
         """Raise `Refused` if *step* would complete a third round of the same acts on one commitment."""
@@ -228,6 +230,10 @@ class Promises:
             awaiting=[
                 ReportAsked(id=r.id, event=r.event, by=r.by, attributes=dict(r.attributes))
                 for r in self.tracker.awaiting(member)
+            ],
+            offers=[
+                OfferAsked(id=str(o.offer), commitment=o.commitment, debtor=o.debtor, creditor=o.creditor)
+                for o in self.tracker.offers(member)
             ],
             promises={name: status.state for name, status in self.tracker.statuses().items()},
             done=list(self.reported.get(member, ())),

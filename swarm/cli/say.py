@@ -92,6 +92,15 @@ def _until(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message
     return make
 
 
+def _offer(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
+    def make(arguments: Sequence[str], because: str | None) -> Message:
+        if len(arguments) != 2:
+            raise BadInput("expected COMMITMENT, and the id of the DELEGATION that is accepted")
+        return kind(commitment=arguments[0], offer=arguments[1], **_because(kind, because))  # type: ignore[call-arg]
+
+    return make
+
+
 def _holds(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
     def make(arguments: Sequence[str], because: str | None) -> Message:
         if len(arguments) != 2 or arguments[1] not in ("holds", "fails"):
@@ -126,7 +135,7 @@ def _act(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
         return _create
     if kind is ReportEvent:
         return _report
-    for field, made in {"to": _to, "until": _until, "holds": _holds}.items():
+    for field, made in {"to": _to, "until": _until, "holds": _holds, "offer": _offer}.items():
         if field in kind.model_fields:
             return made(kind)
     return _on(kind)
@@ -169,8 +178,8 @@ def say_command(
     """Say one thing in a room as a member.
 
     What can be said: report EVENT [name=value …], confirm REPORT, dispute REPORT, decide REPORT holds|fails,
-    create FILE, cancel, release, waive, accept or resume COMMITMENT, delegate or assign COMMITMENT NAME,
-    suspend COMMITMENT [UNTIL], leave, tick.
+    create FILE, cancel, release, waive or resume COMMITMENT, delegate or assign COMMITMENT NAME,
+    accept COMMITMENT DELEGATION, suspend COMMITMENT [UNTIL], leave, tick.
 
     What is signed is kept first, in a folder of the key's own (XDG_STATE_HOME or ~/.local/state, then swarm/KEY): a
     command that failed can be given again, and nothing is said twice. A report that was made before is "already said".

@@ -23,12 +23,12 @@ from swarm.files.validation import Path
 def _fields_of(do: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return what a line that does *do* needs, and what else it may have; every line has `at` and `by`.
 
-    A line creates one commitment, and may give a reason for whatever it does.
+    A line creates one commitment, may give a reason for whatever it does, and need not name the offer that it accepts.
     """
     if do == CREATE:
         return frozenset({"commitment"}), frozenset({"because"})
     said = {name: field for name, field in ACTS[do].model_fields.items() if name != "kind"}
-    needed = frozenset(name for name, field in said.items() if field.is_required())
+    needed = frozenset(name for name, field in said.items() if field.is_required() and name != "offer")
     return needed, frozenset(said) - needed | {"because"}
 
 
@@ -50,6 +50,7 @@ _LINE_SCHEMA: Final[JSON] = {
         "to": {"type": "string"},
         "until": {"type": "string", "description": INSTANT_FORM},
         "holds": {"type": "boolean"},
+        "offer": {"type": "integer", "minimum": 1, "description": "the place of the delegation that is accepted"},
         "because": {"type": "string"},
     },
     "oneOf": [
@@ -179,12 +180,12 @@ def tracker_of(history: History, document: Document, created: set[str | None], k
     """
     if len(set(history.parties)) < len(history.parties):
         raise document.error(("parties",), "a party stands twice")
+    known = frozenset(terms.id for terms in history.commitments)
     try:
-        check_authority(history.parties, history.events, history.powers)
+        check_authority(history.parties, history.events, history.powers, known)
     except ValueError as error:
         raise document.error(("events" if str(error).startswith("events") else "powers",), str(error)) from None
     tracker = kind(history.parties, history.events, history.powers, keeps_past=False, most_instances=None)
-    known = frozenset(terms.id for terms in history.commitments)
     for place, terms in enumerate(history.commitments):
         if tracker.knows(terms.id):
             raise document.error(("commitments", place, "id"), f"two commitments have the id {quote(terms.id)}")
@@ -244,11 +245,15 @@ def _done(do: str, line: dict[str, Any], at: Instant, by: str, place: int, docum
     holds = line.get("holds")
     if do == "decide" and not isinstance(holds, bool):
         raise document.error((*path, "holds"), f"expected true or false, found {describe(holds)}")
+    offer = line.get("offer")
+    if offer is not None and (type(offer) is not int or offer < 1):
+        raise document.error((*path, "offer"), f"expected the place of a delegation, found {describe(offer)}")
     return Act(
         at,
         place + 1,
         by,
         do,
+        offer=offer,
         commitment=texts.get("commitment"),
         report=texts.get("report"),
         to=texts.get("to"),

@@ -42,7 +42,8 @@ APPROVAL_AGAIN: Duration = SECOND // 4
 
 def _situation(duty: PerformDuty) -> str:
     """Return a digest of what can be acted on; what was said so far is not part of it."""
-    return digest({"reportable": duty.reportable, "awaiting": [r.id for r in duty.awaiting], "promises": duty.promises})
+    asked = {"awaiting": [r.id for r in duty.awaiting], "offers": [o.id for o in duty.offers]}
+    return digest({"reportable": duty.reportable, **asked, "promises": duty.promises})
 
 
 class Performer:

@@ -130,7 +130,7 @@ def further(script: Script) -> Script:
         ),
         ("ann", {"kind": "event.report", "event": "paid", "attributes": {"n": "7"}}),
         ("bob", {"kind": "commitment.delegate", "commitment": "more[7]", "to": "cyd"}),
-        ("cyd", {"kind": "commitment.accept", "commitment": "more[7]"}),
+        ("cyd", {"kind": "commitment.accept", "commitment": "more[7]", "offer": "0" * 64}),
         ("ann", {"kind": "commitment.suspend", "commitment": "more[7]", "until": "2030-01-01T00:00:00Z"}),
         ("ann", {"kind": "commitment.resume", "commitment": "more[7]"}),
         ("ann", {"kind": "commitment.assign", "commitment": "more[7]", "to": "cyd", "because": "x"}),
@@ -255,6 +255,9 @@ def _in_line(fold: Fold, saying: Saying, said: dict[str, Any], opening_id: str) 
     if said["kind"].startswith("event.") and "report" in said:
         reports = [r.id for r in fold.records if r.entry is not None and r.entry.kind == "event.report"]
         return {**said, "report": reports[-1]} if reports else said
+    if said["kind"] == "commitment.accept":
+        offers = [r.id for r in fold.records if r.entry is not None and r.entry.kind == "commitment.delegate"]
+        return {**said, "offer": offers[-1]} if offers else said
     if said["kind"] in ("concord.ratify", "room.close") and saying.author in fold.names:
         for duty in fold.room.duties(fold.names[saying.author]):
             if isinstance(duty, RatifyDuty) and said["kind"] == "concord.ratify":

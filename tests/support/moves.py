@@ -51,7 +51,7 @@ def samples(table: Table, member: str, step: str) -> dict[str, dict[str, Any]]:
         "commitment.waive": chair,
         "commitment.delegate": chair | {"to": "c"},
         "commitment.assign": chair | {"to": "c"},
-        "commitment.accept": chair,
+        "commitment.accept": chair | {"offer": hexed("entry", 1)},
         "commitment.suspend": chair,
         "commitment.resume": chair,
         "event.report": {"event": "moved"},
@@ -144,7 +144,7 @@ def promises_of(member: str, number: int) -> dict[str, Any]:
             for do in ("cancel", "release", "suspend", "resume")
         ),
         {"kind": "commitment.delegate", "commitment": "chair", "to": others.get(member, "a")},
-        {"kind": "commitment.accept", "commitment": "chair"},
+        {"kind": "commitment.accept", "commitment": "chair", "offer": report["report"]},
     ][number % 11]
 
 

@@ -47,6 +47,7 @@ FORMS: dict[str, tuple[Any, str]] = {
     "Title": (protocols.core.message.Title, "1 to 200 characters"),
     "Name": (protocols.core.message.Name, "1 to 80 characters, as in [names.md](names.md)"),
     "Line": (protocols.core.message.Line, "1 to 80 characters, none of U+0000–001F and U+007F–009F"),
+    "Who": (protocols.messages.commitments.Who, "a Name, `debtor(ID)` or `creditor(ID)`; at most 100 characters"),
     "Hex": (protocols.core.message.Hex, "64 characters `0-9a-f`"),
     "Key": (protocols.core.message.Key, "`U` and 55 characters `A-Z2-7`"),
     "Base64Url": (protocols.core.message.Base64Url, "1 to 400,000 characters `A-Za-z0-9_-`"),

@@ -85,14 +85,16 @@ def test_all_else_is_listed_once_and_is_the_persons_to_begin() -> None:
     [
         ("cancel rent", CancelCommitment(commitment="rent")),
         ("cancel rent of May too dear", CancelCommitment(commitment="rent of May", because="too dear")),
-        ("accept rent", AcceptCommitment(commitment="rent")),
+        ("accept rent", AcceptCommitment(commitment="rent", offer="d")),
         ("report sent", ReportEvent(event="sent")),
         ("report sent back", ReportEvent(event="sent back")),
     ],
 )
 def test_names_may_hold_spaces(text: str, act: Any) -> None:
     """Protects the right object: the longest name that fits is meant."""
-    of = duty(reportable=["sent", "sent back"], promises={"rent": "detached", "rent of May": "detached"})
+    offers = [{"id": "d", "commitment": "rent", "debtor": "bob", "creditor": "cy"}]
+    promises = {"rent": "detached", "rent of May": "detached"}
+    of = duty(reportable=["sent", "sent back"], offers=offers, promises=promises)
     assert _act(text, of)[0] == act
 
 

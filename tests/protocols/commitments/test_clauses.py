@@ -611,10 +611,22 @@ def test_23_an_operation_is_on_all_and_refused_only_if_all_refuse() -> None:
 
 def test_23_an_operation_that_all_refuse_leaves_the_offer_as_it_is() -> None:
     done = [said(4, "paid", "bob", order="1"), said(5, "delivered", order="1")]
-    release = did(6, "release", "bob", commitment="water")
-    result = follow(*done, release, said(7, "paid", "bob", order="2"), commitments=[EACH])
+    resume = did(6, "resume", "carol", commitment="water")
+    result = follow(*done, resume, said(7, "paid", "bob", order="2"), commitments=[EACH], powers={"suspend": ["carol"]})
     assert codes(result) == ["terminal_state"]
     assert state(result, "water[2]") == ("detached", day(7))
+
+
+def test_23_a_standing_offer_whose_instances_have_all_ended_can_be_withdrawn() -> None:
+    done = [said(4, "paid", "bob", order="1"), said(5, "delivered", order="1")]
+    for do, by in (("release", "bob"), ("cancel", "alice")):
+        withdrawn = did(6, do, by, commitment="water")
+        result = follow(*done, withdrawn, said(7, "paid", "bob", order="2"), commitments=[EACH])
+        assert not codes(result)
+        assert {name: status.state for name, status in result.commitments.items()} == {
+            "water": "terminated",
+            "water[1]": "satisfied",
+        }
 
 
 def test_23_what_concerns_all_instances_concerns_later_ones_too() -> None:

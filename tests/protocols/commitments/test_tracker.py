@@ -66,7 +66,14 @@ def test_a_body_becomes_acts_and_a_report_has_the_id_of_its_entry() -> None:
     (stopped,) = act_of(SuspendCommitment(commitment="water", until=day(3)), **where)
     assert (stopped.do, stopped.until) == ("suspend", instant(3))
     for kind in COMMITMENT_BODIES:
-        fields: dict[str, Any] = {"commitment": "water", "to": "bob", "event": "e", "report": "r", "holds": True}
+        fields: dict[str, Any] = {
+            "commitment": "water",
+            "to": "bob",
+            "event": "e",
+            "report": "r",
+            "holds": True,
+            "offer": "o",
+        }
         fields |= {"commitments": [WATER]}
         body = kind(**{name: value for name, value in fields.items() if name in kind.model_fields})
         assert [act.do for act in act_of(body, **where)] == [body.kind.partition(".")[2]]

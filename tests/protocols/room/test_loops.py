@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.room.loops import LONGEST_CYCLE, Exchange, cycle_closed
-from tests.support.unsigned_rooms import Table, codes
+from tests.support.unsigned_rooms import Table, codes, hexed
 
 PROMISE = {"id": "chair", "debtor": "a", "creditor": "b", "then": "moved by 2099-01-01T00:00:00Z"}
 
@@ -88,6 +88,8 @@ def promising(members: str = "abc", **more: Any) -> Table:
 
 
 def act(room: Table, who: str, do: str, **more: Any) -> list[str]:
+    if do == "accept":
+        more["offer"] = hexed("entry", room.room.position)
     return room.say(who, {"kind": f"commitment.{do}", "commitment": "chair", **more})
 
 

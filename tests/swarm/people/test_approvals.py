@@ -188,8 +188,7 @@ class Acts(Agent):
     async def perform(self, duty: PerformDuty, watch: Watch) -> Performed:
         made = {"id": "more", "debtor": "ann", "creditor": "bob", "then": "made within 1 second of agreed"}
         acts: list[Any] = [ConfirmReport(report=report.id) for report in duty.awaiting]
-        if "tea" in duty.promises:
-            acts.append(AcceptCommitment(commitment="tea"))
+        acts += [AcceptCommitment(commitment=offer.commitment, offer=offer.id) for offer in duty.offers]
         if "more" not in duty.promises:
             acts.append(CreateCommitment.model_validate({"commitments": [made]}))
         return Performed(acts)

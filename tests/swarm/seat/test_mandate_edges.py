@@ -233,7 +233,7 @@ SAYINGS: dict[str, dict[str, Any]] = {
     "release": {"kind": "commitment.release", "commitment": "p"},
     "waive": {"kind": "commitment.waive", "commitment": "p"},
     "delegate": {"kind": "commitment.delegate", "commitment": "p", "to": "bob"},
-    "accept": {"kind": "commitment.accept", "commitment": "p"},
+    "accept": {"kind": "commitment.accept", "commitment": "p", "offer": "d"},
     "assign": {"kind": "commitment.assign", "commitment": "p", "to": "bob"},
     "suspend": {"kind": "commitment.suspend", "commitment": "p"},
     "resume": {"kind": "commitment.resume", "commitment": "p"},
@@ -259,11 +259,14 @@ def test_what_is_taken_over_is_judged_as_promised() -> None:
         agenda=["concord", "commitments"], events={"paid": {}}, promises=[large], issues={"day": ["mon", "tue"]}
     )
     held = mandate(promises={"attributes": {"amount": {"max": 5000}}})
-    found = breach(held, ACTING, {"kind": "commitment.accept", "commitment": "large"}, sitting)
+    found = breach(held, ACTING, {"kind": "commitment.accept", "commitment": "large", "offer": "d"}, sitting)
     assert where(found) == "promises.attributes.amount"
-    assert where(breach(held, ACTING, {"kind": "commitment.accept", "commitment": "x[1]"}, sitting)) == "promises"
+    assert (
+        where(breach(held, ACTING, {"kind": "commitment.accept", "commitment": "x[1]", "offer": "d"}, sitting))
+        == "promises"
+    )
     higher = mandate(promises={"attributes": {"amount": {"max": 5001}}, "max": 1})
-    assert breach(higher, ACTING, {"kind": "commitment.accept", "commitment": "large"}, sitting) is None
+    assert breach(higher, ACTING, {"kind": "commitment.accept", "commitment": "large", "offer": "d"}, sitting) is None
 
 
 @pytest.mark.parametrize(

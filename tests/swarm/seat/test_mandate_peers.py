@@ -324,7 +324,7 @@ def test_promises_of_the_opening_outside_are_not_joined() -> None:
 
 def test_an_act_outside_is_left_out_and_the_others_are_said() -> None:
     """Protects promises: the mind is told once what it may not say, and the rest of what it says still goes out."""
-    acts = [CancelCommitment(commitment="p"), AcceptCommitment(commitment="p"), ReportEvent(event="paid")]
+    acts = [CancelCommitment(commitment="p"), AcceptCommitment(commitment="p", offer="d"), ReportEvent(event="paid")]
     mind = Willing(perform=[Performed(acts)])
     kept = {**OWED, "then": "paid within 1 day of agreed"}
     fold = play(bargain(**PROMISING, promises=[kept]), {"acts": ["report"]}, mind)

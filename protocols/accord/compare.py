@@ -38,6 +38,7 @@ class Position:
 
 def compare(a: Position | None, b: Position | None) -> tuple[Relation, list[dict[str, Any]]]:
     """Return how the readings of *a* and *b* relate, and the evidence for it (each item is plain data)."""
+    # The order is that of the numbered list in docs/protocol/rooms.md, "Accord".
     if a is None or b is None:
         return "missing", []
     evidence = [*_bounds(a.interpretation, b.interpretation), *_verdicts(a, b), *_judgements(a, b)]

@@ -160,6 +160,8 @@ class Accord(Stage):
                 f"{len(said.verdicts)} and {len(said.judgements)} were given",
             )
         for case, verdict in zip(cases, said.verdicts, strict=True):
+            # docs/protocol/rooms.md, "Accord": void is "a verdict on the member's own case that differs from the one it
+            # gave".
             if case.verdict not in (None, verdict):
                 raise Refused("void_reading", f"the verdict on its own case {case.text!r} is not that of its reading")
         return said
@@ -274,6 +276,8 @@ class Accord(Stage):
 
     def held(self, term: str, member: str) -> str | None:
         """Return the id of the interpretation that *member* holds after settling."""
+        # "A member *holds* what the term's authority ruled; otherwise what it adopted; otherwise its own
+        # interpretation."
         ruling = self.setting.opening.authority.terms.get(term)
         if ruling is not None:
             ruled = self.settlements.get(term, {}).get(ruling)
@@ -293,6 +297,8 @@ class Accord(Stage):
             for member in dict.fromkeys((a, b, ruling))
             if member is not None and member in said and said[member].keep is None
         }
+        # "A divergence is `settled` if both named the same split; or if one of the two or the authority adopted or
+        # ruled, and both hold the same interpretation."
         splits = [said[m].split if m in said else None for m in (a, b)]
         if splits[0] is not None and splits[0] == splits[1]:
             return True

@@ -152,6 +152,8 @@ class Concord(Stage):
 
     def _open_table(self, step: Step) -> Turn:
         findings: list[Finding] = []
+        # docs/protocol/rooms.md, "Options": "The **beacon** is the digest of the list of opened nonces in roster order,
+        # void ones included."
         opened = [self.proposals.nonces[m] for m in self.setting.members if m in self.proposals.nonces]
         self.beacon = digest(opened)
         has_issues = bool(self.setting.opening.issues)
@@ -212,6 +214,8 @@ class Concord(Stage):
     def _holder(self, present: Sequence[str]) -> str | None:
         """Return who may try to improve next, None if nobody may."""
         rules = self.setting.opening.rules
+        # "Improvement": "The candidates are those present that have not passed since the standing option changed, and
+        # of these the ones with the fewest tries since."
         able = [m for m in present if m not in self.passed]
         affordable = self.spending is None or self.spending.pays_for_a_try(len(present))
         if not able or len(self.tries) >= rules.improvements or not affordable:
@@ -223,6 +227,7 @@ class Concord(Stage):
         return least_satisfied(self.standing, self.table.ballots(), eager) or min(eager)
 
     def _after_right(self, step: Step, present: Sequence[str]) -> Turn:
+        # "Improvement": a void or repeated option "counts as a pass"; "so does a step that closes without an answer".
         if self.candidate is None:
             self._pass(step.expected[0])
             return self._next_right(present)
@@ -240,6 +245,7 @@ class Concord(Stage):
         self.candidate = None
         by = candidate.proposers[0]
         lacking = self._lacking()
+        # "If a member has no valid ballot on it, the option is refused and leaves the table."
         if lacking:
             candidate.scored, adopted = False, False
             because = f"no ballot of {lacking}"
@@ -263,6 +269,7 @@ class Concord(Stage):
     # -- the end --------------------------------------------------------------------------------------------------
 
     def _conclude(self, step: Step, present: Sequence[str]) -> Turn:
+        # "Ratifying": the reasons come "in this order, joined by `; `".
         unsigned: dict[str, list[str]] = {"left": [], "declined": [], "excused": [], "silent": []}
         for member in self.setting.members:
             said = self.ratified.get(member)

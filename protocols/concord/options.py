@@ -77,6 +77,8 @@ def complete(
         if issue not in option.offer:
             if owner is None:
                 raise Refused("incomplete_option", f"the offer has no value for {issue}; valid: {', '.join(allowed)}")
+            # docs/protocol/rooms.md, "Options": "an issue under authority that is left out gets the first value
+            # quoted".
             offer[issue] = next(iter(allowed.values()))
             continue
         value = option.offer[issue]
@@ -90,6 +92,7 @@ def complete(
     findings = []
     for extra in option.offer:
         if extra not in opening.issues:
+            # "Anything that is offered beyond the issues stays, as `unrequested`."
             offer[extra] = option.offer[extra]
             text = f"{option.title!r} offers {extra!r}, which is no issue of this room"
             findings.append(Finding("unrequested", position, author, text))

@@ -48,6 +48,7 @@ class Closing(Stage):
         assert isinstance(event.body, Close)
         self.signed[event.author] = event.body.digest
         self.signed_up_to = event.position
+        # docs/protocol/rooms.md, "The end": another digest "is `close_mismatch`, and still counts as an answer".
         if event.body.digest != self.digest:
             text = f"{event.author} closes with {event.body.digest}, the log gives {self.digest}"
             return [Finding("close_mismatch", event.position, event.author, text)]

@@ -167,6 +167,8 @@ class Evidence:
             author = self._author(reference)
             label = reference if author is None else reference.rpartition(":")[2]
             identifier, stated = self.labels.get(author or event.author, {}).get(label, ("", None))
+        # docs/evidence.md: "An answer may rest on claims that were on the log when its step opened, and on earlier
+        # claims in the same answer."
         known = stated is not None and (stated <= opened or stated == event.position)
         return identifier if known else None
 

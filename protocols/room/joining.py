@@ -64,6 +64,7 @@ class Joining(Stage):
 
     def is_decided(self, present: Sequence[str]) -> bool:
         """Tell whether somebody has declined or left: waiting for the others is then pointless."""
+        # docs/protocol/rooms.md, "Joining": "A member that declines or leaves closes the step at once".
         return bool(self.declined) or len(present) < len(self.setting.members)
 
     def turn(self, step: Step, present: Sequence[str]) -> Turn:

@@ -130,6 +130,7 @@ class Promises:
         """Raise `Refused` if *step* would complete a third round of the same acts on one commitment."""
         exchange = self.exchanges.get(act.commitment or "")
         length = None if exchange is None else exchange.closes(step)
+        # docs/protocol/rooms.md, "Budgets and loops": the act "that would complete a third round" is refused.
         if exchange is not None and length is not None:
             raise Refused("loop", f"{act.commitment}: {_told(exchange, step, length)}")
 
@@ -165,6 +166,7 @@ class Promises:
         ids = [terms.id for terms in body.commitments]
         listed = {terms.id: terms for terms in self.setting.opening.promises}
         for terms in body.commitments:
+            # docs/protocol/rooms.md, "Promises": "Only the debtor may create it (`not_allowed`)."
             if terms.debtor != author:
                 raise Refused("not_allowed", f"{terms.id}: only its debtor {terms.debtor} can create it")
             if terms != listed.get(terms.id, terms):

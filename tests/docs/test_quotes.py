@@ -6,7 +6,11 @@ import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "docs" / "tracker.md", *sorted((ROOT / "docs" / "protocol").glob("*.md"))]
+PAGES = [
+    ROOT / "docs" / "tracker.md",
+    ROOT / "docs" / "evidence.md",
+    *sorted((ROOT / "docs" / "protocol").glob("*.md")),
+]
 CODE = [*sorted((ROOT / "protocols").rglob("*.py")), ROOT / "swarm" / "ledger" / "chain.py"]
 SHORTEST = 20
 """Characters of a quotation; shorter ones are headings and words."""

@@ -4,6 +4,7 @@ What is to be judged stands in ``_work``, ordered so that a commitment comes aft
 what is impossible at an instant is only said once everything that the same instant brings is known.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -78,6 +79,8 @@ class Machine(Registry):
     assumed: set[str] = field(default_factory=set)
     transitions: list[Transition] = field(default_factory=list)
     past: list[Fact] | None = None
+    told: Counter[str | tuple[str, str]] = field(default_factory=Counter)
+    """How many facts of the past there are of each event, and of each state of a commitment."""
     _work: list[tuple[int, int]] = field(default_factory=list)
 
     # -- terms ----------------------------------------------------------------------------------------------------
@@ -100,23 +103,22 @@ class Machine(Registry):
         place, established = items[0], (known, self.place)
         if self.past is not None:
             self.past.append(Fact(at, place, established, items, event, attributes))
+            self.told[event] += 1
         for name, route in self.on_event.get(event, ()):
             for instance in self.reached(name, event, route, attributes):
                 if count(instance, route, attributes, at, place, established, items, self.now):
                     heappush(self._work, (self.ranks[name], instance.number))
 
-    def recall(self, fact: Fact, sources: Mapping[str, Program], only: Container[str]) -> None:
+    def recall(self, fact: Fact, sources: Mapping[str, Program], only: Registry) -> None:
         """Let a past fact reach the commitments in *only*; *sources* are those that the fact may be about."""
         if fact.event is not None:
-            for name, route in self.on_event.get(fact.event, ()):
-                if name in only:
-                    for instance in self.reached(name, fact.event, route, fact.attributes):
-                        self._recall_in(instance, route, fact)
+            for name, route in only.on_event.get(fact.event, ()):
+                for instance in self.reached(name, fact.event, route, fact.attributes):
+                    self._recall_in(instance, route, fact)
             return
-        for name, wanted, route in self.on_state.get((fact.state or "", fact.commitment or ""), ()):
-            if name in only:
-                each = sources[fact.commitment or ""].each
-                self._hear(name, wanted, route, each, fact.value, fact)
+        for name, wanted, route in only.on_state.get((fact.state or "", fact.commitment or ""), ()):
+            each = sources[fact.commitment or ""].each
+            self._hear(name, wanted, route, each, fact.value, fact)
 
     def _recall_in(self, instance: Instance, route: Route, fact: Fact) -> bool:
         return count(instance, route, fact.attributes, fact.at, fact.place, fact.known, fact.items, self.now)
@@ -157,6 +159,7 @@ class Machine(Registry):
         if REPORTS_STAY in base.notes:
             self.note(instance, REPORTS_STAY)
         instance.suspensions = base.suspensions
+        self.moved(instance)
         if base.state is not NONE:
             created = BEFORE_ALL if base.program.id in self.assumed else max(self.stamp, base.floor[0])
             self.create(instance, created, base.because)
@@ -421,6 +424,7 @@ class Machine(Registry):
         since = moment[0]
         instance.state, instance.since, instance.because = after, since, items
         instance.version += 1
+        self.moved(instance)
         if after is CONDITIONAL or after is DETACHED:
             instance.floor = moment
         name = instance.name
@@ -445,6 +449,7 @@ class Machine(Registry):
         fact = Fact(*when, known, items, state=state, commitment=program.id, value=source.value)
         if self.past is not None:
             self.past.append(fact)
+            self.told[state, program.id] += 1
         for name, wanted, route in self.on_state.get((state, program.id), ()):
             self._hear(name, wanted, route, source.program.each, source.value, fact)
 

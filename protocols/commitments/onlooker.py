@@ -27,7 +27,7 @@ def came_true(condition: Condition, machine: Machine, confirmable: frozenset[str
         true_at = _true_at(looking, base, fact.known[0])
         if true_at is not None:
             return true_at
-        looking.recall(fact, machine.programs, frozenset({_NOBODY}))
+        looking.recall(fact, machine.programs, looking)
         true_at = _true_at(looking, base, fact.known[0])
         if true_at is not None:
             return max(true_at, fact.known[0])

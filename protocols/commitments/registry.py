@@ -7,6 +7,7 @@ from typing import Any
 
 from protocols.commitments.deadlines import Deadlines
 from protocols.commitments.instances import Instance, Tally
+from protocols.commitments.lifecycle import OPEN_STATES, State
 from protocols.commitments.programs import Program, Route
 from protocols.commitments.tree import mentioned
 from protocols.messages.commitments import ROLE
@@ -30,6 +31,10 @@ class Registry:
     on_state: dict[tuple[str, str], list[tuple[str, str | None, Route]]] = field(default_factory=dict)
     opened_by: dict[str, list[str]] = field(default_factory=dict)
     remedies: dict[str, list[tuple[str, str | None]]] = field(default_factory=dict)
+    states: dict[str, dict[str, State]] = field(default_factory=dict)
+    """The state of each commitment and of its open instances, by name: kept, so that nobody has to work it out."""
+    live: dict[int, Instance] = field(default_factory=dict)
+    """What has been created and has not ended, by number."""
     deadlines: Deadlines = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,14 +96,6 @@ class Registry:
         held = self.all_of(place["commitment"])
         return any(member == getattr(instance, place["place"]) for instance in held if instance.opened)
 
-    def would_crowd(self, event: str, attributes: Mapping[str, str], most: int) -> bool:
-        """Return whether a report would need more than *most* instances."""
-        for name, _ in self.on_event.get(event, ()):
-            value = attributes.get(self.programs[name].each or "")
-            if value is not None and value not in self.values[name] and len(self.values[name]) >= most:
-                return True
-        return False
-
     def _each(self, commitment: str) -> str | None:
         program = self.programs.get(commitment)
         return None if program is None else program.each
@@ -120,6 +117,7 @@ class Registry:
                 runs=[[] for _ in program.clocks] if program.late and program.clocks else None,
             )
             self.bases[program.id] = made
+            self.states[program.id] = {program.id: made.state}
         else:
             base = self.bases[program.id]
             made = Instance(
@@ -136,6 +134,14 @@ class Registry:
             self.values[program.id][value] = made
         self.instances.append(made)
         return made
+
+    def moved(self, instance: Instance) -> None:
+        """Take note of the state of *instance*, which has changed or is known for the first time."""
+        self.states[instance.program.id][instance.name] = instance.state
+        if instance.state in OPEN_STATES and not instance.is_base:
+            self.live[instance.number] = instance
+        else:
+            self.live.pop(instance.number, None)
 
     def remedies_of(self, instance: Instance) -> list[Instance]:
         """Return the instances whose antecedent waits for the violation of *instance*, whether opened or not."""

@@ -130,6 +130,12 @@ def moving(machine: Machine) -> list[str]:
         waiting = still
 
 
+def is_moving(machine: Machine) -> bool:
+    """Return whether `moving` finds anything, without looking at all there is."""
+    nothing: set[str] = set()
+    return any(_can_change(machine, instance, nothing) for instance in machine.live.values())
+
+
 def _can_change(machine: Machine, instance: Instance, alive: set[str]) -> bool:
     if instance.due is not None or instance.state not in (State.CONDITIONAL, State.DETACHED):
         return True

@@ -7,7 +7,6 @@ instances by value, and deadlines in a heap. Of an ended instance only its end i
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from protocols.commitments.acts import (
     ANSWERS,
@@ -22,18 +21,17 @@ from protocols.commitments.acts import (
 from protocols.commitments.conditions import AGREED, ConditionError, parse
 from protocols.commitments.graph import Trouble, find_troubles, ranks
 from protocols.commitments.lifecycle import State
+from protocols.commitments.load import MOST_INSTANCES, Load
 from protocols.commitments.machine import Machine
 from protocols.commitments.onlooker import came_true
 from protocols.commitments.operations import Offered, find, offers_to, operate
 from protocols.commitments.programs import BEFORE_ALL, Program, compile_terms
+from protocols.commitments.registry import Registry
 from protocols.commitments.reports import Awaited, Reports
-from protocols.commitments.status import Status, moving, open_instances, status_of, statuses
+from protocols.commitments.status import Status, is_moving, moving, open_instances, status_of, statuses
 from protocols.commitments.tree import Condition, LifeCycle, event_of, leaves
 from protocols.core.instants import Instant
 from protocols.messages.commitments import REPORT, CommitmentTerms, EventRule
-
-MOST_INSTANCES: Final = 10_000
-"""How many instances one commitment of a room may have."""
 
 
 @dataclass(slots=True)
@@ -42,8 +40,8 @@ class Tracker:
 
     ``powers`` say who may suspend and resume. With ``listed_events_only``, conditions and reports may only name events
     that have a rule. With ``keeps_past`` False, only what can still have an effect is kept: every commitment must then
-    be declared before the first act, and `since` cannot be asked. ``most_instances`` bounds the instances of each
-    commitment.
+    be declared before the first act, and `since` cannot be asked. ``most_instances`` bounds the instances of all
+    commitments, and with them what one act may cost (`protocols.commitments.load`); None bounds nothing.
     """
 
     parties: Sequence[str]
@@ -54,6 +52,7 @@ class Tracker:
     most_instances: int | None = field(default=MOST_INSTANCES, kw_only=True)
     _machine: Machine = field(init=False, repr=False)
     _reports: Reports = field(init=False, repr=False)
+    _load: Load | None = field(init=False, repr=False)
     _known: dict[str, CommitmentTerms] = field(default_factory=dict, init=False, repr=False)
     _declared: list[tuple[Program, bool]] = field(default_factory=list, init=False, repr=False)
 
@@ -61,6 +60,7 @@ class Tracker:
         named = {event: frozenset(rule.names()) for event, rule in self.events.items()}
         self._machine = Machine(past=[] if self.keeps_past else None, named=named)
         self._reports = Reports(frozenset(self.parties), self.events, self.listed_events_only, self._machine.holder)
+        self._load = None if self.most_instances is None else Load(self.most_instances)
 
     # -- terms ----------------------------------------------------------------------------------------------------
 
@@ -115,8 +115,35 @@ class Tracker:
         if not self.keeps_past and self._machine.log > BEFORE_ALL:
             raise ValueError("a tracker that keeps no past takes no terms once something was said")
         confirmable = frozenset(name for name, rule in self.events.items() if rule.confirmed_by is not None)
-        self._declared.append((compile_terms(terms, confirmable), assumed))
+        program = compile_terms(terms, confirmable)
+        self._declared.append((program, assumed))
         self._known[terms.id] = terms
+        if self._load is not None:
+            self._load.add([program], self._named([program]))
+
+    def check_load(self, made: Sequence[CommitmentTerms]) -> None:
+        """Raise `ConditionError` if a room that has the commitments *made* too might take too long to fold."""
+        if self._load is None:
+            return
+        confirmable = frozenset(name for name, rule in self.events.items() if rule.confirmed_by is not None)
+        programs = [compile_terms(terms, confirmable) for terms in made]
+        told = self._machine.told
+        recalled = sum(
+            sum(told[event] for event in program.events)
+            + sum(told[life.state, life.commitment] for life in program.states)
+            for program in programs
+        )
+        self._load.check(programs, self._named(programs), recalled)
+
+    def _named(self, programs: Sequence[Program]) -> dict[str, set[str]]:
+        """Return the values that past reports have named for the ``each`` of *programs*."""
+        found: dict[str, set[str]] = {program.each: set() for program in programs if program.each is not None}
+        for fact in self._machine.past or () if found else ():
+            for program in programs:
+                value = fact.attributes.get(program.each or "")
+                if value is not None and fact.event in program.events:
+                    found[program.each or ""].add(value)
+        return found
 
     def _integrate(self) -> None:
         """Bring newly declared terms up to date: events from before their declaration count for them too."""
@@ -126,11 +153,13 @@ class Tracker:
         for program, _ in declared:
             machine.add(program)
         machine.settle_order(ranks(machine.programs))
-        new = frozenset(program.id for program, _ in declared)
+        new, only = frozenset(program.id for program, _ in declared), Registry()
+        for program, _ in declared:
+            only.add(program)
         now, stamp = machine.now, machine.stamp
         for fact in machine.past or ():
             machine.now, machine.stamp, machine.place = fact.known[0], *fact.known
-            machine.recall(fact, machine.programs, new)
+            machine.recall(fact, machine.programs, only)
         machine.open_with_others(new)
         machine.now, machine.stamp = now, stamp
         for report in self._reports.unsettled.values():
@@ -207,8 +236,9 @@ class Tracker:
         event = act.event or ""
         if reports.is_repeated(act):
             return machine.note_repeated(event, act.attributes)
-        if self.most_instances is not None and machine.would_crowd(event, act.attributes, self.most_instances):
-            raise ActRefused("wrong_state", f"a commitment has at most {self.most_instances:,} instances")
+        problem = None if self._load is None else self._load.report(event, act.attributes)
+        if problem is not None:
+            raise ActRefused("wrong_state", problem)
         report = reports.take(act, rule)
         if report is None:
             machine.happened(event, act.attributes, act.at, act.at, (act.item,))
@@ -250,6 +280,16 @@ class Tracker:
         """Return the status of every commitment and instance, in the order of declaration."""
         self._integrate()
         return statuses(self._machine)
+
+    def states(self) -> dict[str, str]:
+        """Return the state of every commitment, each followed by its instances: the states of `statuses`, at once."""
+        self._integrate()
+        return {name: state.value for states in self._machine.states.values() for name, state in states.items()}
+
+    def is_moving(self) -> bool:
+        """Return whether anything is open that something said, or time alone, can still change."""
+        self._integrate()
+        return is_moving(self._machine)
 
     def open(self) -> list[str]:
         """Return everything that was created and has not ended."""

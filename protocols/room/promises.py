@@ -5,6 +5,7 @@ report, confirm and act on them for as long as the room lives. The tracker knows
 machine says who may say what in a room, and keeps what each member has said, so that a restarted peer repeats nothing.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -22,7 +23,7 @@ from protocols.core.instants import Instant, show_instant
 from protocols.core.names import Apart, check_apart, check_name
 from protocols.duties.duties import OfferAsked, OperationDone, PerformDuty, ReportAsked
 from protocols.messages.bodies import kind_of
-from protocols.messages.commitments import CommitmentTerms, CreateCommitment, ReportEvent, verb_of
+from protocols.messages.commitments import MOST_CREATED, CommitmentTerms, CreateCommitment, ReportEvent, verb_of
 from protocols.messages.room import RoomOpen
 from protocols.room.calendar import Calendar
 from protocols.room.loops import Exchange
@@ -183,6 +184,7 @@ class Promises:
             check_apart("commitments", ids)
             for terms in new:
                 self.tracker.check(terms, frozenset(ids))
+            self.tracker.check_load(new)
         except ValueError as error:
             raise Refused("bad_commitment", str(error)) from None
         for terms in new:
@@ -200,6 +202,10 @@ class Promises:
         return findings
 
     # -- what is owed ---------------------------------------------------------------------------------------------
+
+    def is_moving(self) -> bool:
+        """Return whether the state of any commitment can still change."""
+        return self.tracker.is_moving()
 
     def moving(self) -> list[str]:
         """Return the ids of the commitments whose state can still change."""
@@ -237,7 +243,7 @@ class Promises:
                 OfferAsked(id=str(o.offer), commitment=o.commitment, debtor=o.debtor, creditor=o.creditor)
                 for o in self.tracker.offers(member)
             ],
-            promises={name: status.state for name, status in self.tracker.statuses().items()},
+            promises=self.tracker.states(),
             done=list(self.reported.get(member, ())),
             operations=list(self.operated.get(member, ())),
         )
@@ -271,6 +277,13 @@ def _tracker(opening: RoomOpen, kind: type[Tracker]) -> Tracker | None:
             tracker.check(terms, frozenset(ids))
         except ValueError as error:
             raise Refused("bad_opening", f"promises.{place}: {terms.id}: {error}") from None
+    try:
+        tracker.check_load(opening.promises)
+    except ValueError as error:
+        raise Refused("bad_opening", f"promises: {error}") from None
+    debtor, most = max(Counter(terms.debtor for terms in opening.promises).items(), key=lambda c: c[1], default=("", 0))
+    if most > MOST_CREATED:
+        raise Refused("bad_opening", f"promises: {debtor} has {most}; one entry creates at most {MOST_CREATED}")
     for terms in opening.promises:
         tracker.declare(terms, assumed=False)
     if opening.status_quo is not None:

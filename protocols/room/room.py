@@ -127,7 +127,7 @@ class Room:
         if self.over or self.ending is None or self.step is not None:
             return
         passed = self.watch.has_passed(self.promises, self.at)
-        self.over = passed or self.ending.outcome == ABANDONED or not self.moving()
+        self.over = passed or self.ending.outcome == ABANDONED or self.promises is None or not self.promises.is_moving()
         if passed and self.promises is not None:
             owed = still_owed(self.promises, self.position)
             self.owed += owed

@@ -56,7 +56,7 @@ def _troubles(room: Room) -> list[Finding]:
 
 def commitments_of(room: Room) -> dict[str, str]:
     """Return the state of each commitment by its id."""
-    return {} if room.tracker is None else {name: s.state for name, s in sorted(room.tracker.statuses().items())}
+    return {} if room.tracker is None else dict(sorted(room.tracker.states().items()))
 
 
 def considered_of(room: Room, patterns: Mapping[str, Pattern]) -> dict[str, Any] | None:

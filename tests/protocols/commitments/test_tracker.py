@@ -294,7 +294,7 @@ def test_instances_are_bounded_in_a_room() -> None:
     for number in ("1", "2"):
         assert not tracker.apply(report(START, "paid", "bob", number, k=number)).refusals
     (refused,) = tracker.apply(report(START, "paid", "bob", "3", k="3")).refusals
-    assert (refused.code, refused.why) == ("wrong_state", "a commitment has at most 2 instances")
+    assert (refused.code, refused.why) == ("wrong_state", "the commitments of a room have at most 2 instances")
     assert not tracker.apply(report(START, "paid", "bob", "4", k="2")).refusals
 
 

@@ -61,7 +61,7 @@ def test_a_room_goes_through_the_stage(went: dict[str, Any]) -> None:
 
 def test_a_mind_that_was_not_told_is_excused(went: dict[str, Any]) -> None:
     """A mind without an answer to a new duty costs its member the step, not its seat."""
-    assert went["excused"] == {"cyd": "a scripted agent does not answer mood"}
+    assert went["excused"] == {"cyd": "failed: it failed"}
 
 
 def test_the_act_is_said_and_does_what_its_table_says(went: dict[str, Any]) -> None:

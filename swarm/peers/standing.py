@@ -9,13 +9,16 @@ stop, it takes no more rooms, signs nothing more, and waits until what it has se
 """
 
 import asyncio
-import contextlib
 import logging
 import os
 import random
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
 
 from agents.agent import Agent, NoAnswer
 from protocols.duties.duties import JoinDuty
@@ -37,7 +40,7 @@ from swarm.seat.seat import Seat
 from swarm.seat.speaker import Speaker
 from swarm.signed.identity import Identity, is_public_key
 from swarm.signed.invitation import Invitation, read_invitations
-from swarm.tasks import end
+from swarm.tasks import together, until_first, whatever_happens
 from swarm.text import visible
 
 _log = logging.getLogger(__name__)
@@ -102,6 +105,14 @@ def read_agent_file(path: str | os.PathLike[str]) -> AgentFile:
     return file
 
 
+@dataclass(slots=True)
+class _Leaving:
+    """Set once this peer is told to leave a room, and why."""
+
+    told: asyncio.Event = field(default_factory=asyncio.Event)
+    because: str | None = None
+
+
 class StandingPeer:
     """The key *identity* with the minds of *file*, in rooms on *log*.
 
@@ -143,9 +154,13 @@ class StandingPeer:
         self._minds = minds
         self._person = dict(person or {})
         self._hooks = Hooks(file.on)
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._rooms: dict[str, anyio.CancelScope] = {}
+        self._group: TaskGroup | None = None
+        """The rooms that are attended to; there while `run` runs."""
+        self._left = asyncio.Event()
+        """Set whenever a room is no longer attended to."""
         self._seated: set[str] = set()
-        self._leaving: dict[str, asyncio.Future[str]] = {}
+        self._leaving: dict[str, _Leaving] = {}
         self._done: dict[str, None] = {}
         self._looked_at: dict[str, int] = {}
 
@@ -160,9 +175,10 @@ class StandingPeer:
     def leave(self, room: str, because: str) -> bool:
         """Say in *room* that this member leaves it, once nothing else is in flight; return whether it sits there."""
         leaving = self._leaving.get(room)
-        if room not in self._seated or leaving is None or leaving.done():
+        if room not in self._seated or leaving is None or leaving.told.is_set():
             return False
-        leaving.set_result(because)
+        leaving.because = because
+        leaving.told.set()
         return True
 
     async def run(self) -> None:
@@ -170,30 +186,28 @@ class StandingPeer:
 
         If something goes wrong in one room, the peer's part there ends, with a line in the log, and nothing else does.
         """
-        for room, opener in self._kept.unfinished():
-            self._take(room, opener)
-        following = asyncio.create_task(self._follow_invitations())
-        stopped = asyncio.create_task(self._stop.wait())
-        try:
-            await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if following.done():
-                following.result()
-        finally:
-            self._stop.set()
-            await end({following, stopped})
-            await self._leave()
-            await self._hooks.close(PARTING_S)
+        async with together() as self._group:
+            for room, opener in self._kept.unfinished():
+                self._take(room, opener)
+            try:
+                await until_first(self._follow_invitations, self._stop.wait)
+            finally:
+                self._stop.set()
+                async with whatever_happens(3 * PARTING_S):
+                    await self._leave()
+                    await self._hooks.close(PARTING_S)
+                self._group.cancel_scope.cancel()
 
     async def _leave(self) -> None:
         """End all rooms: those where it sits once nothing is in flight, the others at once."""
-        for room, task in self._tasks.items():
+        for room, scope in self._rooms.items():
             if room not in self._seated:
-                task.cancel()
-        tasks = set(self._tasks.values())
-        if tasks:
-            # Each has its own deadline; this one is for those that ignore it.
-            await asyncio.wait(tasks, timeout=2 * PARTING_S)
-        await end(tasks)
+                scope.cancel()
+        # Each has its own deadline; this one is for those that ignore it.
+        with anyio.move_on_after(2 * PARTING_S):
+            while self._rooms:
+                self._left.clear()
+                await self._left.wait()
 
     # -- invitations ----------------------------------------------------------------------------------------------
 
@@ -235,15 +249,17 @@ class StandingPeer:
         return all([self._accept(invitation) for invitation in invitations])
 
     def _accept(self, invitation: Invitation) -> bool:
-        if invitation.room in self._tasks or invitation.room in self._done:
+        if invitation.room in self._rooms or invitation.room in self._done:
             return True
-        if len(self._tasks) >= MOST_ROOMS:
+        if len(self._rooms) >= MOST_ROOMS:
             return False
         self._take(invitation.room, invitation.opener)
         return True
 
     def _take(self, room: str, opener: str) -> None:
-        self._tasks[room] = asyncio.create_task(self._attend(room, opener))
+        assert self._group is not None
+        self._rooms[room] = anyio.CancelScope()
+        self._group.start_soon(self._attend, room, opener)
 
     # -- one room -------------------------------------------------------------------------------------------------
 
@@ -254,17 +270,17 @@ class StandingPeer:
         """
         backoff = Backoff(*RETRY_S)
         try:
-            # The same gate for every try: signed bytes may still be on their way.
-            gate = Gate(self._kept.outbox(room, opener))
-            while not self._stop.is_set():
-                try:
-                    await self._sit(room, opener, gate)
-                    break
-                except Unavailable as error:
-                    self._seated.discard(room)
-                    _log.warning("%s: %s; trying again", room, visible(str(error)))
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(backoff.pause_s()):
+            with self._rooms[room]:
+                # The same gate for every try: signed bytes may still be on their way.
+                gate = Gate(self._kept.outbox(room, opener))
+                while not self._stop.is_set():
+                    try:
+                        await self._sit(room, opener, gate)
+                        break
+                    except Unavailable as error:
+                        self._seated.discard(room)
+                        _log.warning("%s: %s; trying again", room, visible(str(error)))
+                    with anyio.move_on_after(backoff.pause_s()):
                         await self._stop.wait()
         except Stopping:
             pass
@@ -277,7 +293,8 @@ class StandingPeer:
         finally:
             self._seated.discard(room)
             self._hooks.forget(room)
-            del self._tasks[room]
+            del self._rooms[room]
+            self._left.set()
             self._done[room] = None
             if len(self._done) > REMEMBERED:
                 del self._done[next(iter(self._done))]
@@ -290,16 +307,15 @@ class StandingPeer:
                 self._tell_hooks(replica)  # The room ended while this peer was away.
             self._kept.forget(room, opener)
             return
-        telling = asyncio.create_task(self._tell_owner(replica))
-        try:
+        async with together() as group:
+            group.start_soon(self._tell_owner, replica)
             while not replica.room.over and not self._stop.is_set():
                 because = await self._sit_down(replica, gate)
                 if because is not None and not self._stop.is_set():
                     speaker = Speaker(self._identity, replica, gate, utc_now, patience_s=READ_S)
                     await speaker.recover()
                     await speaker.say(Leave(because=because).plain())
-        finally:
-            await end({telling})
+            group.cancel_scope.cancel()
         if replica.room.over:
             self._kept.forget(room, opener)
             if self._hooks.wanted:
@@ -308,24 +324,34 @@ class StandingPeer:
 
     async def _sit_down(self, replica: Replica, gate: Gate) -> str | None:
         """Sit in the room until it is over, this peer stops, or it is told to leave; return the reason for leaving."""
-        room = replica.name
         seat = Seat(self._identity, self._mind(replica), replica, gate, utc_now)
-        tasks = {asyncio.create_task(replica.follow()), asyncio.create_task(seat.run())}
-        stopped = asyncio.create_task(self._stop.wait())
-        leaving = self._leaving[room] = asyncio.get_running_loop().create_future()
-        self._seated.add(room)
+        leaving = self._leaving[replica.name] = _Leaving()
+        self._seated.add(replica.name)
+        ended = asyncio.Event()
+        because: str | None = None
+
+        async def work(it: Callable[[], Awaitable[None]]) -> None:
+            try:
+                await it()
+            except SwarmError:
+                if not gate.shut:
+                    raise
+            ended.set()
+
         try:
-            done, _ = await asyncio.wait({*tasks, stopped, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not done & tasks:
-                gate.shut = True
-                await self._read_back(replica, gate, tasks)
-                gate.shut = self._stop.is_set()
-            for task in done & tasks:
-                task.result()
-            return leaving.result() if leaving in done and not done & tasks else None
+            async with together() as group:
+                group.start_soon(work, replica.follow)
+                group.start_soon(work, seat.run)
+                await until_first(ended.wait, self._stop.wait, leaving.told.wait)
+                if not ended.is_set():
+                    because = leaving.because
+                    gate.shut = True
+                    await self._read_back(replica, gate, ended)
+                    gate.shut = self._stop.is_set()
+                group.cancel_scope.cancel()
         finally:
-            del self._leaving[room]
-            await end({*tasks, stopped})
+            del self._leaving[replica.name]
+        return because
 
     async def _read(self, room: str, opener: str) -> Replica:
         """Return a replica of *room*, read up to now; raise `_Ignored` if this key has no seat there."""
@@ -356,19 +382,16 @@ class StandingPeer:
             return self._minds(replica, member)
         return make_agent({**agent_config(self._file.member), **self._person, "name": member})
 
-    async def _read_back(self, replica: Replica, gate: Gate, tasks: set[asyncio.Task[None]]) -> None:
-        """Wait until everything sent is known to be said, or the seat has ended; at most `PARTING_S` seconds."""
-        deadline = asyncio.get_running_loop().time() + PARTING_S
+    async def _read_back(self, replica: Replica, gate: Gate, ended: asyncio.Event) -> None:
+        """Wait until everything sent is known to be said, or the seat has *ended*; at most `PARTING_S` seconds."""
         said = replica.fold.chain.authors[self._identity.public].ids
-        while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
-            seen = replica.version
-            if not gate.in_flight(len(said)):
-                return
-            changed = asyncio.create_task(replica.changed(seen))
-            done, _ = await asyncio.wait({*tasks, changed}, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
-            await end({changed})
-            if done & tasks:
-                return
+        with anyio.move_on_after(PARTING_S):
+            while not ended.is_set():
+                seen = replica.version
+                if not gate.in_flight(len(said)):
+                    return
+                await until_first(partial(replica.changed, seen), ended.wait)
+            return
         _log.warning("%s: what was said last has not come back; it is sent again after a restart", replica.name)
 
     async def _tell_owner(self, replica: Replica) -> None:
@@ -376,9 +399,8 @@ class StandingPeer:
         while self._hooks.wanted:
             version = replica.version
             young = self._tell_hooks(replica)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(WAITING_S if young else None):
-                    await replica.changed(version)
+            with anyio.move_on_after(WAITING_S if young else None):
+                await replica.changed(version)
 
     def _tell_hooks(self, replica: Replica) -> bool:
         """Report what is due now; return whether time alone may make more due."""

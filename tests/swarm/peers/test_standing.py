@@ -309,8 +309,8 @@ def test_an_invitation_of_last_week_is_none(caplog: pytest.LogCaptureFixture) ->
         room = await opened(log, opener=BEN, other=ADA)
         await invite(log, BEN, room, [BEN.public])
         async with watched.standing(BEN):
-            await until(lambda: watched.peers[0]._tasks)
-            return list(watched.peers[0]._tasks), room
+            await until(lambda: watched.peers[0]._rooms)
+            return list(watched.peers[0]._rooms), room
 
     taken, room = go(work())
     assert taken == [room]
@@ -385,7 +385,7 @@ def test_more_rooms_than_one_peer_takes_wait_for_their_turn(monkeypatch: pytest.
         most = 0
         async with watched.standing(ADA, BEN):
             while len(watched.over) < 6:
-                most = max(most, *(len(peer._tasks) for peer in watched.peers))
+                most = max(most, *(len(peer._rooms) for peer in watched.peers))
                 await asyncio.sleep(0.001)
         return most, len({each.room for each in watched.over})
 

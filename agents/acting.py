@@ -61,7 +61,7 @@ def _wait(planned: Performance, watch: Watch) -> Duration | None:
 
 
 def _act(planned: Performance, duty: PerformDuty) -> Message | None:
-    """Return what is *planned*; None for accepting what nobody has offered."""
+    """Return the *planned* act; None if it would accept something that nobody has offered."""
     if planned.event is not None:
         return ReportEvent(event=planned.event, attributes=planned.attributes)
     assert planned.do is not None and planned.commitment is not None

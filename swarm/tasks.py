@@ -1,6 +1,7 @@
-"""Work side by side: in groups that end together, and an event loop for callers that have none.
+"""Concurrent work: in groups that end together, and an event loop for callers that have none.
 
-Cancellation in these groups is anyio's: it holds until the work has ended, so none gets lost in what a task awaits.
+Cancellation in these groups is anyio's: it persists until the work has ended, so it cannot get lost in what a task
+awaits.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ async def together() -> AsyncIterator[TaskGroup]:
 
 
 async def until_first(*works: Callable[[], Awaitable[object]]) -> None:
-    """Do all *works* side by side until one of them ends, then cancel the others; raise what it raised."""
+    """Run all *works* concurrently until one of them ends, then cancel the others; raise what it raised."""
     async with together() as group:
 
         async def one(work: Callable[[], Awaitable[object]]) -> None:
@@ -41,7 +42,7 @@ async def until_first(*works: Callable[[], Awaitable[object]]) -> None:
 
 
 async def unless(event: asyncio.Event, work: Callable[[], Awaitable[T]], *, grace_s: float = 0.0) -> T | None:
-    """Return what *work* comes to; None if *event* is set and *work* does not end within *grace_s* seconds of that."""
+    """Return the result of *work*; None if *event* is set and *work* does not end within *grace_s* seconds."""
     result: T | None = None
     async with together() as group:
 
@@ -58,7 +59,7 @@ async def unless(event: asyncio.Event, work: Callable[[], Awaitable[T]], *, grac
 
 @asynccontextmanager
 async def whatever_happens(longest_s: float) -> AsyncIterator[None]:
-    """Let the work in the block end though its task is cancelled, for at most *longest_s* seconds."""
+    """Let the work in the block end even if its task is cancelled, for at most *longest_s* seconds."""
     with anyio.move_on_after(longest_s, shield=True):
         yield
 

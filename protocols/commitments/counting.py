@@ -47,7 +47,7 @@ def count(
                 tally = marks[index] = Tally()
             assert isinstance(tally, Tally)
             happens = tally.add(at, items, amount, leaf) and not leaf.negated
-            # Before late reports, what a sum short of its mark wants has changed nothing yet.
+            # Without late reports, a sum below its threshold changes nothing yet.
             counted = counted or happens or leaf.negated or not leaf.ordered
         if leaf.clock is not None and happens and at <= limit_of(leaf, instance).last:
             started = started or set()
@@ -59,12 +59,13 @@ def count(
 
 
 def _happen(instance: Instance, parts: set[int], known: Start, now: Instant) -> None:
-    """Start the clocks of whose events a part happened, if the event holds.
+    """Start the clocks whose event holds once one of its *parts* has happened.
 
-    What was too late for one run of a clock and is in time for the next happens then, so that a clock may start others.
+    A report that was too late for one run of a clock and is in time for the next counts at that point, so one clock may
+    start others.
     """
     clocks = instance.program.clocks
-    # A clock inside the E of another has the higher number: it is up to date when E is looked at.
+    # A clock inside the E of another clock has the higher number, so it is up to date before that E is evaluated.
     for index in range(max(parts), -1, -1):
         if index in parts:
             clock = clocks[index]
@@ -95,7 +96,7 @@ def start_by_time(instance: Instance, now: Instant) -> Instant:
 
 
 def fixed_at(instance: Instance, clock: Clock) -> Moment | None:
-    """Return the moment that fixes *clock*: detachment for a consequent's, creation for an antecedent's."""
+    """Return the moment that fixes *clock*: detachment for a consequent's clock, creation for an antecedent's."""
     standing = instance.standing
     if standing is NONE or (standing is CONDITIONAL and clock.of_consequent):
         return None
@@ -137,7 +138,7 @@ def restart(instance: Instance, clock: Clock, known: Start) -> list[Leaf]:
 
 
 def _count_since(leaf: Leaf, instance: Instance, since: Instant) -> None:
-    """Let what *leaf* counts count *since* then: it came too late for a clock's last run and is early for this one."""
+    """Let the reports of *leaf* count *since* then: too late for a clock's last run, they are in time for this one."""
     marks = instance.marks
     assert marks is not None
     mark = marks[leaf.index]
@@ -166,7 +167,7 @@ def _is_late(leaf: Leaf, instance: Instance) -> bool:
 
 
 def begin_anew(instance: Instance, stopped: Instant, resumed: Instant) -> None:
-    """Look for what a `no` forbids from *resumed* on where its clock started under a suspension from *stopped*."""
+    """Look for what a `no` forbids only from *resumed* on, if its clock started under a suspension from *stopped*."""
     if instance.runs is not None or instance.marks is None:
         return
     for clock in instance.program.clocks:

@@ -65,7 +65,7 @@ _ALWAYS = Answer(TRUE, BEFORE_ALL, FIRST_PLACE, ())
 
 
 def end_of(end: End, instance: Instance) -> Limit:
-    """Return one end of a window as it stands for *instance*: each suspension moves it that found it open."""
+    """Return one end of a window as it applies to *instance*: each suspension that found it open moves it."""
     if end.clock is None:
         last, moved = end.last, 0
         for stopped, resumed in instance.suspensions:
@@ -80,7 +80,7 @@ def end_of(end: End, instance: Instance) -> Limit:
 
 
 def last_of_run(start: Start, duration: Duration, instance: Instance) -> Instant:
-    """Return the last instant of a clock's run from *start*; one that began under a suspension waits for its end."""
+    """Return the last instant of a clock's run from *start*; a run that began under a suspension waits for its end."""
     began, last = start.at, start.at + duration
     for stopped, resumed in instance.suspensions:
         if stopped <= began < resumed:
@@ -91,7 +91,7 @@ def last_of_run(start: Start, duration: Duration, instance: Instance) -> Instant
 
 
 def begin_of_run(start: Start, instance: Instance) -> Instant:
-    """Return when a clock's run began: at *start*, or where the suspension that it began under ended."""
+    """Return when a clock's run began: at *start*, or when the suspension ended under which it began."""
     began = start.at
     for stopped, resumed in instance.suspensions:
         if stopped <= began < resumed:
@@ -100,7 +100,7 @@ def begin_of_run(start: Start, instance: Instance) -> Instant:
 
 
 def limit_of(leaf: Leaf, instance: Instance) -> Limit:
-    """Return the end of *leaf*'s windows that comes first."""
+    """Return the earliest end among the windows of *leaf*."""
     if instance.suspensions:
         return min((end_of(end, instance) for end in leaf.ends), default=leaf.limit)
     limit = leaf.limit
@@ -169,7 +169,7 @@ def _wanted(leaf: Leaf, instance: Instance, now: Instant, reading: Reading) -> A
 
 
 def _counts_since(leaf: Leaf, hit: Hit, instance: Instance) -> Instant:
-    """Return since when *hit* counts: at once, or since the run of each clock that it is not too late for."""
+    """Return since when *hit* counts: at once, or since the run of each clock for which it is not too late."""
     since = hit.at
     assert instance.runs is not None
     for end in leaf.running:
@@ -209,7 +209,7 @@ def _negated(leaf: Leaf, instance: Instance, now: Instant, reading: Reading) -> 
 
 
 def _may_matter(leaf: Leaf, instance: Instance, reading: Reading, unless: Reading) -> bool:
-    """Return whether unsettled reports may change what *leaf* says; in *unless* only what takes from a total can."""
+    """Return whether unsettled reports may change what *leaf* says; in *unless* only those that reduce a total can."""
     if instance.unsettled is None or leaf.index not in instance.unsettled:
         return False
     return reading is not unless or leaf.attribute is not None
@@ -218,8 +218,8 @@ def _may_matter(leaf: Leaf, instance: Instance, reading: Reading, unless: Readin
 def _read(leaf: Leaf, instance: Instance, reading: Reading, wanted: bool) -> list[Report]:
     """Return the unsettled reports that hold in *reading*.
 
-    What helps *leaf* to its mark helps the condition if it is ``wanted`` and harms it otherwise; what takes away from a
-    total does the opposite.
+    A report that brings *leaf* closer to its threshold helps the condition if it is ``wanted`` and harms it otherwise;
+    a report that reduces a total does the opposite.
     """
     found = []
     assert instance.unsettled is not None
@@ -232,7 +232,7 @@ def _read(leaf: Leaf, instance: Instance, reading: Reading, wanted: bool) -> lis
 
 
 def _hit_with(leaf: Leaf, mark: object, begins: Instant, reports: list[Report]) -> Hit | None:
-    """Return when *leaf* is reached by what came no earlier than *begins*, if the unsettled *reports* hold too."""
+    """Return when reports from *begins* on reach *leaf*, if the unsettled *reports* hold too."""
     if leaf.simple:
         assert mark is None or isinstance(mark, Hit)
         hits = [Hit(report.at, report.item, (report.item,), report.at) for report in reports]

@@ -12,9 +12,9 @@ from protocols.core.instants import Instant
 
 Items = tuple[int, ...]
 Moment = tuple[Instant, int]
-"""An instant and the place in it: what one instant brings comes in the order of its items."""
+"""An instant and the place in it: the items of one instant come in their order."""
 START_OF_ALL: Final = (BEFORE_ALL, FIRST_PLACE)
-"""The moment of what was there before everything."""
+"""The moment of whatever holds since before everything."""
 
 
 class Hit(NamedTuple):
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """A delegation that was offered: to whom, as which entry or place, and what the commitment had come to by then."""
+    """An offered delegation: to whom, as which entry or place, and the commitment's version at that point."""
 
     to: str
     id: str | int
@@ -62,11 +62,11 @@ _NO_ENTRY: Final = Entry(BEFORE_ALL, (), Decimal(0))
 
 @dataclass(slots=True)
 class Tally:
-    """A count or sum of reports, and when it first reached its mark.
+    """A count or sum of reports, and when it first reached its threshold.
 
-    Reports that arrive in the order of their time are folded into ``total`` (``newest`` being the last of them, and
-    what came at that instant). Others stand one by one in ``entries``, in the order of their time; ``sums`` are the
-    totals with each.
+    Reports that arrive in the order of their time are folded into ``total``; ``newest`` is the last of them, with what
+    else came at that instant. Other reports are kept one by one in ``entries``, in the order of their time; ``sums``
+    are the totals after each.
     """
 
     total: Decimal = Decimal(0)
@@ -84,7 +84,7 @@ class Tally:
             self.newest = Entry(at, items, EXACT.add(same, amount))
             if had is None and self.total >= leaf.need:
                 self.mark = _hit(at, items)
-        # What comes after the mark is of use only to a window of `no` that begins later.
+        # Reports after the threshold matter only to a window of `no` that begins later.
         elif had is None or at <= had.at or leaf.running:
             entry = Entry(at, items, amount)
             place = bisect_right(self.entries, _moment(entry), key=_moment)
@@ -112,7 +112,7 @@ class Tally:
             self.mark = _hit(newest_at, items)
 
     def reached(self, leaf: Leaf, begins: Instant, more: list[Entry]) -> Hit | None:
-        """Return when the mark is first reached by what came no earlier than *begins*, if *more* counts too."""
+        """Return when reports from *begins* on first reach the threshold, if *more* counts too."""
         if leaf.ordered or (begins <= BEFORE_ALL and not more):
             return self.mark
         entries = self.entries[bisect_left(self.entries, begins, key=_time) :]
@@ -120,7 +120,7 @@ class Tally:
 
 
 def _first_reached(leaf: Leaf, entries: list[Entry]) -> Hit | None:
-    """Return when the sum of *entries*, which are in the order of their time, first reaches the mark of *leaf*."""
+    """Return when the sum of *entries*, given in the order of their time, first reaches the threshold of *leaf*."""
     total = Decimal(0)
     for at, items, amount in entries:
         total = EXACT.add(total, amount)

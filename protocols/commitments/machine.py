@@ -43,7 +43,7 @@ from protocols.commitments.reports import Report
 from protocols.core.instants import Instant
 
 REPORTS_STAY: Final = "reports_stay"
-"""The note where a party left that the rules of the events name: its reports still count."""
+"""The note if a party left that the rules of the events name: its reports still count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,14 @@ class Fact:
 class Machine(Registry):
     """The registry, in motion. It has three clocks, which agree unless a deadline is passing.
 
-    ``log`` is the log's own time. ``now`` is the instant that is judged, one past the deadline while deadlines pass;
-    what becomes known then is known since ``stamp``, at ``place`` in that instant. ``answered`` are the items of the
-    last answer. ``named`` are, by event, the parties that its rule names.
+    ``log`` is the log's own time: that of the latest act.
+    ``now`` is the instant that is judged: one microsecond after the deadline that is passing.
+    ``stamp`` is the time since which whatever is found then counts as known: the deadline itself, at ``place`` in that
+    instant.
+    Example: a window closes at 12:00, and the next act comes at 14:00. The closing is judged with ``log`` at 14:00,
+    ``now`` one microsecond after 12:00, and ``stamp`` at 12:00.
+
+    ``answered`` are the items of the last answer. ``named`` maps each event to the parties that its rule names.
     """
 
     now: Instant = BEFORE_ALL
@@ -335,7 +340,7 @@ class Machine(Registry):
     def _lapse(self, instance: Instance, holds: Answer, done: Answer) -> Instant:
         """Judge a conditional instance whose antecedent fails in the worst reading; return when time changes more.
 
-        What is performed up to the lapse satisfies; what may have been is waited for, as the antecedent is.
+        A performance up to the lapse satisfies the commitment; an unsettled one is waited for, as the antecedent is.
         """
         if instance.unsettled is None:
             self.move(instance, Move.EXPIRE, holds)
@@ -353,7 +358,7 @@ class Machine(Registry):
         return NEVER
 
     def _is_met(self, instance: Instance, reading: Reading) -> Items | None:
-        """Return what detaches or satisfies a conditional instance in *reading*; ``None`` if nothing does."""
+        """Return the items that detach or satisfy a conditional instance in *reading*; ``None`` if nothing does."""
         program = instance.program
         holds = evaluate(program.antecedent, instance, self.now, reading)
         if holds.verdict is TRUE:
@@ -389,14 +394,14 @@ class Machine(Registry):
         return until
 
     def _detach_earlier(self, instance: Instance) -> None:
-        """Let what is known by now of when the antecedent came to hold fix the clocks of the consequent."""
+        """Fix the clocks of the consequent by the time at which, as is known now, the antecedent came to hold."""
         holds = evaluate(instance.program.antecedent, instance, self.now)
         if holds.verdict is TRUE and max(holds.moment, instance.bound) < instance.detached:
             instance.detached = max(holds.moment, instance.bound)
             choose(instance)
 
     def _wait(self, instance: Instance, since: Instant, answered: Items | None, disputed: Items = ()) -> None:
-        """Let *instance* wait for an answer, or for a decision if the unanswered reports alone would not do."""
+        """Let *instance* wait for an answer, or for a decision if the unanswered reports alone would not suffice."""
         move = Move.MEET_DISPUTE if answered is None else Move.MISS_ANSWER
         if instance.state is target(instance.state, move, instance.before):
             return
@@ -409,14 +414,14 @@ class Machine(Registry):
         self.move(instance, move, Answer(OPEN, since, LAST_PLACE, items))
 
     def _reopen(self, instance: Instance) -> None:
-        """Take *instance* back from where it waited for an answer: more is missing by now."""
+        """End the waiting of *instance* for an answer: more than answers is missing now."""
         if instance.state in UNSETTLED:
             floor = instance.floor
             self.move(instance, Move.REOPEN, Answer(OPEN, self.stamp, self.place, self.answered))
             instance.floor = floor
 
     def move(self, instance: Instance, move: Move, why: Answer) -> None:
-        """Make a move of the table, since when and because of what *why* says, and tell everyone who waits for it."""
+        """Make a move of the table and tell everything that waits for it; *why* says since when and because of what."""
         before, after = instance.state, target(instance.state, move, instance.before)
         # docs/tracker.md, clause 3: `since` is "never before creation, nor before the `since` of the preceding state".
         at, items, moment = why.at, why.items, (why.at, why.place)
@@ -442,7 +447,7 @@ class Machine(Registry):
                 self.tell(instance, state, moment, known, items)
 
     def tell(self, source: Instance, state: str, when: Moment, known: Moment, items: Items) -> None:
-        """Let everyone who waits for it know that *source* came into *state* at *when*, known since *known*."""
+        """Tell everything that waits for it that *source* entered *state* at *when*, known since *known*."""
         program = source.program
         if known[0] <= BEFORE_ALL or when[0] <= BEFORE_ALL:
             when = known = START_OF_ALL
@@ -483,11 +488,11 @@ class Machine(Registry):
         heappush(self._work, (self.ranks[instance.program.id], instance.number))
 
     def _act(self, at: Instant, items: Items) -> Answer:
-        """Return what an act, or a suspension that ends by itself, gives as the reason of a move."""
+        """Return the reason of a move that is made by an act, or by the end of a suspension."""
         return Answer(TRUE, at, self.place if BEFORE_ALL < at <= self.stamp else FIRST_PLACE, items)
 
     def do(self, instance: Instance, move: Move, items: Items) -> None:
-        """Make a move that a party makes now, by the act *items*."""
+        """Make a party's move now; *items* is its act."""
         self.move(instance, move, self._act(self.now, items))
 
     def suspend(self, instance: Instance, at: Instant, items: Items, last: Instant | None) -> None:
@@ -495,12 +500,12 @@ class Machine(Registry):
         instance.before = instance.state
         self.move(instance, Move.SUSPEND, self._act(at, items))
         instance.suspended_at = at
-        # While it lasts, no end that it found open can pass, and a clock that starts waits for it to be over.
+        # While it lasts, no end that it found open can pass, and a clock that starts waits until it is over.
         instance.suspensions = (*instance.suspensions, (at, NEVER))
         self._schedule(instance, last)
 
     def resume(self, instance: Instance, at: Instant, items: Items) -> None:
-        """Let the clocks run on: every end that was open moves by the duration of the suspension (clause 21)."""
+        """Let the clocks run again: every end that was open moves by the duration of the suspension (clause 21)."""
         stopped = instance.suspended_at
         assert stopped is not None
         instance.suspensions, instance.suspended_at = (*instance.suspensions[:-1], (stopped, at)), None
@@ -511,5 +516,5 @@ class Machine(Registry):
 
 
 def _is_before(done: Answer, lapsed: Answer, instance: Instance) -> bool:
-    """Return whether what is promised was done by the time the antecedent lapsed; neither is earlier than the state."""
+    """Return whether the promise was performed by the time the antecedent lapsed; neither is before the state."""
     return max(done.moment, instance.floor) <= max(lapsed.moment, instance.floor)

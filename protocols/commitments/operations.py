@@ -19,7 +19,7 @@ WAIVED = "waived"
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A delegation that somebody may accept: of which commitment or instance, and the offer that an accept names."""
+    """A delegation that somebody may accept: the commitment or instance, and the offer that an accept names."""
 
     commitment: str
     offer: str | int
@@ -43,8 +43,8 @@ def offers_to(machine: Machine, member: str) -> list[Offered]:
 def operate(machine: Machine, act: Act, parties: Collection[str], powers: Powers) -> None:
     """Do what *act* says, or raise `ActRefused` and change nothing.
 
-    An act on a commitment with ``each`` applies to all its instances, and to those to come, for which the base stands.
-    It is refused only if all of them refuse it (clause 23).
+    An act on a commitment with ``each`` applies to all its instances, and to future ones, for which the base stands. It
+    is refused only if all of them refuse it (clause 23).
     """
     move = Move(act.do)
     if move is Move.CREATE and act.commitment not in machine.programs:
@@ -99,7 +99,7 @@ def _judge(machine: Machine, instance: Instance, move: Move, act: Act, powers: P
 
 
 def _accept(instance: Instance, act: Act) -> None:
-    """Refuse what is accepted unless it is the offer that stands, and stands as it was made."""
+    """Refuse an accept unless it names the standing offer, and nothing has changed since that was made."""
     offer = instance.offer
     assert offer is not None
     if act.offer is not None and act.offer != offer.id:
@@ -176,7 +176,7 @@ def _do(machine: Machine, instance: Instance, move: Move, act: Act) -> None:
 
 
 def _leave(machine: Machine, instance: Instance, party: str) -> None:
-    """Let *party* leave its place; where the rules of the events name it itself, its reports still count."""
+    """Let *party* leave its place; if the rules of the events name it directly, its reports still count."""
     instance.version += 1
     if any(party in machine.named.get(event, ()) for event in instance.program.events):
         machine.note(instance, REPORTS_STAY)

@@ -39,9 +39,9 @@ BEFORE_ALL: Instant = FIRST - 1
 NEVER: Instant = 1 << 62
 """Later than every instant: the end of a condition without an end."""
 FIRST_PLACE: Final = -1
-"""The place of what comes true as an instant begins, before anything that the instant brings."""
+"""The place of something that comes true as an instant begins, before anything else in that instant."""
 LAST_PLACE: Final = 1 << 62
-"""The place of what comes true as an instant passes, after everything that the instant brought."""
+"""The place of something that comes true as an instant passes, after everything else in that instant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Limit(NamedTuple):
 
     @property
     def place(self) -> int:
-        """Where in the instant ``closes`` it is over: ``before T`` as T begins, ``by T`` as T passes."""
+        """The place in the instant ``closes`` at which it is over: ``before T`` as T begins, ``by T`` as T passes."""
         return LAST_PLACE if self.last == self.closes else FIRST_PLACE
 
 
@@ -233,7 +233,7 @@ def compile_terms(terms: CommitmentTerms, confirmable: Container[str]) -> Progra
 def compile_conditions(
     terms: CommitmentTerms, if_: Condition | None, then: Condition, confirmable: Container[str]
 ) -> Program:
-    """Return the program of conditions that are parsed already."""
+    """Return the program of conditions that have been parsed."""
     conditions = (then,) if if_ is None else (if_, then)
     named = [event_of(leaf) for condition in conditions for leaf in leaves(condition)]
     late = any(event is None or event.name in confirmable for event in named)

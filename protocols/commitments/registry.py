@@ -69,9 +69,9 @@ class Registry:
         return [self.bases[name], *self.values[name].values()]
 
     def holder(self, name: str | None, attributes: Mapping[str, str]) -> str | None:
-        """Return whom a rule means by *name*: a party, or who is ``debtor(ID)`` or ``creditor(ID)`` now.
+        """Return whom a rule means by *name*: a party, or the present ``debtor(ID)`` or ``creditor(ID)``.
 
-        With ``each`` it is the place in the instance that *attributes* belong to; nobody, if ID is not known.
+        With ``each``, it is the party of the instance to which *attributes* belong; nobody, if ID is not known.
         """
         place = None if name is None else ROLE.fullmatch(name)
         if place is None:
@@ -87,7 +87,10 @@ class Registry:
         return instance.debtor if place["place"] == "debtor" else instance.creditor
 
     def may_hold(self, name: str | None, member: str) -> bool:
-        """Return whether *member* is whom a rule means by *name*, in one instance at least; nobody named is anyone."""
+        """Return whether a rule means *member* by *name*, in at least one instance.
+
+        Without a name it means everybody.
+        """
         place = None if name is None else ROLE.fullmatch(name)
         if place is None:
             return name in (None, member)

@@ -19,7 +19,7 @@ from protocols.messages.commitments import ROLE, EventRule
 
 ANYONE: Final = EventRule()
 Holder = Callable[[str | None, Mapping[str, str]], str | None]
-"""Says who is meant now by the name in a rule, for a report with these attributes."""
+"""Returns whom the name in a rule means now, for a report with these attributes."""
 
 
 @dataclass(slots=True)

@@ -306,12 +306,12 @@ class Tracker:
         return self._reports.answerable_until()
 
     def awaiting(self, member: str) -> list[Awaited]:
-        """Return the reports that *member* is to confirm or dispute, in the order of their time."""
+        """Return the reports that *member* should confirm or dispute, in the order of their time."""
         self._integrate()
         return self._reports.awaiting(member)
 
     def offers(self, member: str) -> list[Offered]:
-        """Return the delegations that *member* may accept, each as one of the commitment or of one instance."""
+        """Return the delegations that *member* may accept, each of a commitment or of one instance."""
         self._integrate()
         return offers_to(self._machine, member)
 

@@ -211,7 +211,7 @@ class ReportAsked(Message):
 
 
 class OfferAsked(Message):
-    """A delegation that this member may accept, by its id: it would owe the commitment in its debtor's place."""
+    """A delegation that this member may accept, by its id: it would then owe the commitment in the debtor's place."""
 
     id: str
     commitment: str

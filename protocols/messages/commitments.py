@@ -44,7 +44,7 @@ CommitmentName = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
 
 ROLE = re.compile(r"(?P<place>debtor|creditor)\((?P<commitment>[^\x00-\x1f\x7f-\x9f\[\]]+)\)")
-"""In place of a party's name: whoever holds that place in that commitment by then."""
+"""Instead of a party's name: the party that holds that place in that commitment at the time."""
 
 
 Who = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=NAME_PATTERN), AfterValidator(check_name)]
@@ -145,7 +145,7 @@ class AssignCommitment(Message):
 
 
 class AcceptCommitment(Message):
-    """The party that a delegation names becomes debtor, by the very delegation that it names in turn.
+    """The party that a delegation names accepts it and becomes debtor.
 
     ``offer`` is the id of that delegation's entry.
     """

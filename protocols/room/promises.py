@@ -124,7 +124,7 @@ class Promises:
             except KeyError:
                 met = " of nothing known"
         said = event.body.plain()
-        said.pop("offer", None)  # Which of two like delegations is accepted makes no new answer of it.
+        said.pop("offer", None)  # To accept another one of two equal delegations is not a new answer.
         return f"{step}{met} [{digest(said)[:16]}]"
 
     def _check_loop(self, act: Act, step: str) -> None:

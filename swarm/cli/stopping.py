@@ -1,4 +1,4 @@
-"""Ending in order when a signal asks for it, and ending all the same when order would take too long."""
+"""Ending in order on a signal, and ending anyway if that would take too long."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from typing import Any, Final
 _log = logging.getLogger(__name__)
 
 ANSWER_S: Final = 1.5
-"""How long this process may be busy with one thing, once it is to end."""
+"""How long this process may be busy with one thing once it has been told to end."""
 LOOK_EVERY_S: Final = 0.1
 EXIT_STOPPED: Final = 0
 
@@ -24,21 +24,22 @@ EXIT_STOPPED: Final = 0
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Within the running loop, let SIGINT and SIGTERM call *stop*.
 
-    From then on a loop that does not come round for `ANSWER_S` ends the process at once, with the code of a stop: it
-    folds something that takes too long. Nothing is lost that is kept, since what is signed is stored before it is sent.
+    From then on, if the loop does not come round for `ANSWER_S`, the process ends at once, with the code of a stop: it
+    is folding something that takes too long. Nothing that is kept is lost, because what is signed is stored before it
+    is sent.
     """
     loop = asyncio.get_running_loop()
     watching = threading.Event()
 
     def told(number: int, frame: FrameType | None) -> None:
-        # Runs between two steps of whatever the process is busy with, so that a long fold does not hold it up.
+        # Runs between two steps of the process's work, so that a long fold does not hold it up.
         loop.call_soon_threadsafe(stop)
         if not watching.is_set():
             watching.set()
             threading.Thread(target=_watch, args=(loop,), daemon=True).start()
 
     before: dict[signal.Signals, Any] = {}
-    with contextlib.suppress(ValueError):  # Not in the main thread: then signals are somebody else's.
+    with contextlib.suppress(ValueError):  # Not in the main thread, so signals are not ours.
         for number in (signal.SIGINT, signal.SIGTERM):
             before[number] = signal.signal(number, told)
     try:
@@ -49,7 +50,7 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def _watch(loop: asyncio.AbstractEventLoop) -> None:
-    """End the process if *loop* is too busy to take note of anything; return once it is closed."""
+    """End the process if *loop* is too busy to react to anything; return once it is closed."""
     with contextlib.suppress(RuntimeError):
         while True:
             answered = threading.Event()

@@ -86,7 +86,7 @@ async def serve(
     failures: list[Exception] = []
 
     async def then_stop(work: Callable[[], Awaitable[None]]) -> None:
-        # Both end in order: what was signed is read back, and what was answered reaches the client.
+        # Both end in order: signed entries are read back, and answers reach the client.
         try:
             await work()
         except Exception as error:

@@ -55,7 +55,7 @@ REACH_S = 10.0
 """How long it may take to reach the server, and again to have the opening accepted."""
 LAST_LOOK_S = 2.0
 LONGEST_PARTING_S = 30.0
-"""How long members are waited for at the very end, though the run is cancelled; their processes are killed by then."""
+"""How long to wait for members at the very end, even if the run is cancelled; by then their processes are killed."""
 
 
 async def arun(
@@ -386,7 +386,7 @@ class _Run:
 
 
 def _interruption(came: Mapping[str, Exception | None], why: Callable[[], str]) -> str | None:
-    """Return what interrupted a run, by what *came* to its end first; None if the room was over."""
+    """Return what interrupted a run, judged by what *came* to its end first; None if the room was over."""
     if "shown" in came:
         return None if came["shown"] is None else "not shown any more"
     if "stopped" in came:

@@ -21,7 +21,7 @@ WORDS: Final = {
     "unsayable": "its answer cannot be said",
     "lost": "its own seal does not open",
 }
-"""What the record says of a member without a usable answer, by code."""
+"""What the record says about a member without a usable answer, by code."""
 
 
 def public(code: str) -> str:

@@ -23,7 +23,7 @@ SHORTEST_WAIT_S = 0.25
 OVERDUE_WAIT_S = 1.0
 """How long to wait for a member's tick, in case its wake-up was lost."""
 SLICE_S = 0.05
-"""How long folding may keep other tasks waiting, as far as no single record takes longer."""
+"""How long folding may keep other tasks waiting, unless a single record takes longer."""
 GATHER_S = 0.003
 """How long a read waits for this process's own appends: a few times as long as one takes."""
 RETRY_S = (0.05, 2.0)
@@ -97,8 +97,8 @@ class Replica:
     async def _take(self, cut: Cut) -> bool:
         """Fold the records in *cut*; return False if it is older than one that was already folded.
 
-        Other tasks have their turn in between: a flood delays no answer and no end of this process. What is folded by
-        then is a prefix of the room.
+        Other tasks get their turn in between: a flood delays neither an answer nor the end of this process. Whatever is
+        folded by then is a prefix of the room.
         """
         if cut.upper < self._upper:
             return False

@@ -317,13 +317,13 @@ class Seat:
     def _instead(self, duty: Duty, excuse: Excused) -> dict[str, Any]:
         """Return what is said in place of an answer that is missing or not allowed."""
         if isinstance(duty, RatifyDuty) and isinstance(excuse, Overstepped | NotApproved):
-            # What is refused here is before everybody's eyes, and so may be the part of the mandate, or the reason.
+            # What is refused here is public, so the part of the mandate, or the reason, may be public too.
             said = Ratify(step=duty.step or "", outcome=duty.digest, accept=False, because=str(excuse))
             return said.plain()
         if excuse.code is not None:
             self._note(duty, str(excuse))
         step = self._replica.room.step
-        # A person's no to what is public anyway is theirs to explain.
+        # A person's no to something public is theirs to explain.
         own = isinstance(excuse, NotApproved) and step is not None and not step.seals
         kind = "room.decline" if isinstance(duty, JoinDuty) else "room.excuse"
         return {"kind": kind, "step": duty.step, "because": str(excuse) if own else excuse.because}

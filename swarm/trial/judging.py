@@ -123,7 +123,7 @@ def done(said: Said) -> Done:
 
 
 def _detail(last: Attempt | None) -> str | None:
-    """Return what the record does not say of a mind without a usable answer: its own error, or what it was told."""
+    """Return what the record omits about a mind without a usable answer: its own error, or what it was told."""
     if last is None:
         return None
     return last.because or (None if last.duty is None else last.duty.problem)

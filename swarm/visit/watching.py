@@ -55,7 +55,7 @@ async def watch(
                 with anyio.move_on_after(LOOK_S):
                     await replica.changed(version)
         finally:
-            # A task of its own: a group may not stay open while its caller has what was yielded.
+            # A separate task: a group must not stay open while its caller holds what was yielded.
             await end({follow})
 
 

@@ -198,7 +198,10 @@ class Accord(Stage):
 
     def cases_for(self, member: str) -> list[CaseAsked]:
         """Return every revealed case in the order of the sorted (term, text), with *member*'s own verdicts."""
-        own = self.meaning.contents.get(member, {})
+        return self._cases_of(member, self._cases())
+
+    def _cases(self) -> list[CaseAsked]:
+        """Return every revealed case in the order of the sorted (term, text), without verdicts."""
         cases: dict[tuple[str, str], CaseAsked] = {}
         for author in self.setting.members:
             for term, said in self.meaning.contents.get(author, {}).items():
@@ -206,15 +209,26 @@ class Accord(Stage):
                     if (term, case.text) in cases and not case.values:
                         continue
                     cases[(term, case.text)] = CaseAsked(term=term, text=case.text, values=dict(case.values))
-        for (term, text), asked in cases.items():
-            for mine in own[term].cases if term in own else []:
-                if mine.text == text:
-                    verdict: Verdict = "yes" if mine.applies else "no"
-                    cases[(term, text)] = asked.model_copy(update={"verdict": verdict})
         return [cases[key] for key in sorted(cases)]
+
+    def _cases_of(self, member: str, cases: Sequence[CaseAsked]) -> list[CaseAsked]:
+        own: dict[tuple[str, str], Verdict] = {
+            (term, mine.text): "yes" if mine.applies else "no"
+            for term, said in self.meaning.contents.get(member, {}).items()
+            for mine in said.cases
+        }
+        return [
+            asked if verdict is None else asked.model_copy(update={"verdict": verdict})
+            for asked in cases
+            for verdict in (own.get((asked.term, asked.text)),)
+        ]
 
     def meanings_for(self, member: str) -> list[MeaningAsked]:
         """Return every distinct meaning of others in the order of the sorted (term, id)."""
+        return [meaning for meaning in self._meanings() if self.ids[meaning.term].get(member) != meaning.id]
+
+    def _meanings(self) -> list[MeaningAsked]:
+        """Return every distinct meaning in the order of the sorted (term, id)."""
         meanings = []
         for term in sorted(self.terms):
             holders: dict[str, list[str]] = {}
@@ -222,8 +236,6 @@ class Accord(Stage):
                 if author in self.ids.get(term, {}):
                     holders.setdefault(self.ids[term][author], []).append(author)
             for identifier in sorted(holders):
-                if self.ids[term].get(member) == identifier:
-                    continue
                 said = self.meaning.contents[holders[identifier][0]][term]
                 meanings.append(
                     MeaningAsked(term=term, id=identifier, held_by=holders[identifier], interpretation=said)
@@ -257,11 +269,13 @@ class Accord(Stage):
 
     def _positions(self) -> dict[tuple[str, str], Position]:
         positions = {}
+        all_cases, all_meanings = self._cases(), self._meanings()
         for member, said in self.meaning.contents.items():
             verdicts: dict[str, dict[str, Verdict]] = {}
             judgements: dict[str, dict[str, Judgement]] = {}
             read = self.reading.contents.get(member)
-            cases, meanings = self.cases_for(member), self.meanings_for(member)
+            cases = self._cases_of(member, all_cases)
+            meanings = [meaning for meaning in all_meanings if self.ids[meaning.term].get(member) != meaning.id]
             for index, case in enumerate(cases):
                 verdict = case.verdict or (read.verdicts[index] if read else None)
                 if verdict is not None:

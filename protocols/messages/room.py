@@ -14,6 +14,8 @@ from protocols.messages.concord import Issue, Option
 
 FEWEST_MEMBERS, MOST_MEMBERS = 2, 64
 MOST_TERMS = 50
+MOST_COMPARED = 20_000
+"""How many meanings may be compared in a room: pairs of members × terms. The result may list each of them."""
 MOST_NOMINATIONS = 3
 SHORTEST_STEP_S = 2
 TASK = "task"
@@ -30,6 +32,11 @@ VERSIONS = {
     "names": names.VERSION,
 }
 """The versions of the rules that this code implements; a room under other versions is declined."""
+
+
+def most_terms(members: int) -> int:
+    """Return how many terms, `TASK` included, a room of so many *members* can have."""
+    return min(MOST_TERMS + 1, MOST_COMPARED // (members * (members - 1) // 2))
 
 
 class RosterEntry(Message):

@@ -11,7 +11,7 @@ from protocols.core.findings import Finding
 from protocols.core.names import Apart
 from protocols.duties.duties import Duty, JoinDuty, PromiseDuty
 from protocols.messages.commitments import CommitmentTerms, CreateCommitment
-from protocols.messages.room import MOST_TERMS, TASK, Decline, Join, Manifest
+from protocols.messages.room import TASK, Decline, Join, Manifest, most_terms
 from protocols.stage.setting import Setting
 from protocols.stage.stage import Refused, Stage
 from protocols.stage.steps import Plan, Step
@@ -83,7 +83,7 @@ class Joining(Stage):
                     text = f"{term!a} is nominated and looks like {alike[term]!a}"
                     left_out.append(Finding("lookalike", step.closed or 0, member, text))
                 elif term not in kept:
-                    text = f"{term!r} is nominated beyond {MOST_TERMS} terms"
+                    text = f"{term!r} is nominated beyond {most_terms(len(self.setting.members))} terms"
                     left_out.append(Finding("too_many_terms", step.closed or 0, member, text))
         return Turn(ALL_JOINED, left_out)
 
@@ -96,12 +96,12 @@ class Joining(Stage):
         nominated = [term for member in self.setting.members for term in self.nominated.get(member, ())]
         kept: list[str] = []
         alike: dict[str, str] = {}
-        apart = Apart()
+        apart, most = Apart(), most_terms(len(self.setting.members))
         for term in dict.fromkeys([TASK, *self.setting.opening.terms, *nominated]):
             other = apart.like(term)
             if other is not None:
                 alike[term] = other
-            elif len(kept) <= MOST_TERMS:
+            elif len(kept) < most:
                 apart.add(term)
                 kept.append(term)
         return kept, alike

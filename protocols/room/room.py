@@ -23,7 +23,7 @@ from protocols.duties.duties import Duty, TickDuty
 from protocols.messages.bodies import kind_of
 from protocols.messages.budget import Budget, Left
 from protocols.messages.commitments import COMMITMENT_BODIES, CreateCommitment
-from protocols.messages.room import Excuse, Leave, RoomOpen, Tick
+from protocols.messages.room import Excuse, Leave, RoomOpen, Tick, most_terms
 from protocols.room.calendar import Calendar
 from protocols.room.closing import Closing
 from protocols.room.evidence import Evidence
@@ -81,6 +81,9 @@ class Room:
         setting = Setting.of(event.body, opening_id=event.id, author_key=author_key)
         if setting.keys.get(event.author) != author_key:
             raise Refused("bad_opening", "roster: the author of an opening is one of its members")
+        most = most_terms(len(setting.members))
+        if len(event.body.terms) >= most:
+            raise Refused("bad_opening", f"terms: with {len(setting.members)} members a room has at most {most - 1}")
         calendar = Calendar.of(event.body.rehearsal)
         spending = Spending(event.body.rules.budget or Budget(), setting.members)
         promises = Promises.open(setting, calendar, keeps_moves=keeps_moves)

@@ -152,10 +152,6 @@ class Concord(Stage):
 
     def _open_table(self, step: Step) -> Turn:
         findings: list[Finding] = []
-        # docs/protocol/rooms.md, "Options": "The **beacon** is the digest of the list of opened nonces in roster order,
-        # void ones included."
-        opened = [self.proposals.nonces[m] for m in self.setting.members if m in self.proposals.nonces]
-        self.beacon = digest(opened)
         has_issues = bool(self.setting.opening.issues)
         for member in self.setting.members:
             proposal = self.proposals.contents.get(member)
@@ -177,6 +173,8 @@ class Concord(Stage):
 
     def _first_selection(self, present: Sequence[str]) -> Turn:
         self.table.record(self.ballot.contents)
+        # Without everyone's ballot nothing is selected: whoever keeps its nonce back gets no other order of ties.
+        self.beacon = digest([self.ballot.nonces[m] for m in self.setting.members if m in self.ballot.nonces])
         self.selection = self.first_selection = self._select(self.status_quo)
         self.standing = self.selection.standing
         if self.standing is None:

@@ -435,18 +435,35 @@ def test_rejections_are_counted_over_the_whole_room() -> None:
     assert table.concord.table.rejects["a"] == {table.option("X"): "no", table.option("N"): "no more"}
 
 
-def test_the_beacon_is_fixed_before_anyone_scores() -> None:
-    """Equal options go by a digest over the options' nonces in roster order, which no ballot can touch."""
+def test_the_beacon_is_fixed_by_the_seals_of_the_first_ballot() -> None:
+    """Equal options go by a digest over the ballots' nonces in roster order, each fixed before anybody knew another."""
     table = _proposing()
     table.propose(c="Z", a="X", b="Y")
-    nonces = [hexed("nonce", m, "concord.option.seal") for m in "abc"]
-    beacon = sha256(canonical(nonces)).hexdigest()
-    assert table.concord.beacon == beacon
+    assert table.concord.beacon == ""
     table.score(a=60, b=60, c=60)
+    nonces = [hexed("nonce", m, "concord.ballot.1.seal") for m in "abc"]
+    beacon = sha256(canonical(nonces)).hexdigest()
     assert table.concord.beacon == beacon
     options = [table.option(t) for t in "XYZ"]
     assert table.concord.standing == min(options, key=lambda o: sha256(f"{beacon}:{o}".encode()).digest())
     assert table.concord.selection is not None and table.concord.selection.rule == "beacon"
+    table.improve("N")
+    table.score(a=60, b=60, c=60)
+    assert table.concord.beacon == beacon
+
+
+@pytest.mark.parametrize("last", "abc")
+def test_the_last_to_open_a_ballot_chooses_no_other_order_of_ties(last: str) -> None:
+    """Who sees all other nonces and keeps its own back ends the room without agreement, as by not signing it."""
+    table = _proposing()
+    table.propose(c="Z", a="X", b="Y")
+    for member in "abc":
+        table.seal(member, table.ballot(member, dict.fromkeys("XYZ", 60)))
+    for member in "abc".replace(last, ""):
+        table.reveal(member)
+    table.expire()
+    assert table.ending == ("no_agreement", f"no_quorum: {last} (seal_not_opened)")
+    assert table.concord.standing is None
 
 
 # -- improvement ------------------------------------------------------------------------------------------------------

@@ -9,11 +9,13 @@ from contextlib import contextmanager
 
 from pydantic import ValidationError
 
+from agents.human import sheet
 from agents.human.forms import LATER, NO, YES, Screen, Terminal, Wrong
 from protocols.core.message import Message
-from protocols.duties.duties import PerformDuty, ReportAsked
+from protocols.duties.duties import OfferAsked, PerformDuty, ReportAsked
 from protocols.messages.commitments import (
     ON_COMMITMENT,
+    AcceptCommitment,
     ConfirmReport,
     DisputeReport,
     ReportEvent,
@@ -40,6 +42,7 @@ class Desk:
         self._answered: set[str] = set()
         self._put_off: set[str] = set()
         self._listed = False
+        self._offers: set[tuple[str, str]] = set()
         self._closed = 0
         self._task: asyncio.Task[None] | None = None
 
@@ -71,7 +74,7 @@ class Desk:
                     except _Gone:
                         await screen.say()
                         await screen.say("too late: this report does not await your answer any more")
-            elif duty is not None and (duty.reportable or self._left(duty) or self._mine(duty)):
+            elif duty is not None and (duty.reportable or duty.offers or self._left(duty) or self._mine(duty)):
                 await self._listen(duty)
             else:
                 await asyncio.sleep(LISTEN_S)
@@ -81,6 +84,10 @@ class Desk:
             self._listed = True
             async with self._terminal.turn() as screen:
                 await self._list(screen, duty)
+        new = [offer for offer in duty.offers if (offer.id, offer.commitment) not in self._offers]
+        if new:
+            async with self._terminal.turn() as screen:
+                await self._show_offers(screen, duty, new)
         try:
             text = await self._terminal.heard(LISTEN_S)
         except TimeoutError:
@@ -102,9 +109,16 @@ class Desk:
             await screen.say("  Enter                         shows again the reports that await your answer")
         for commitment in self._mine(duty):
             await screen.say("  {} is {}", commitment, duty.promises[commitment])
+        await self._show_offers(screen, duty, duty.offers)
         if self._mine(duty):
             await screen.say("  cancel · release · waive · accept PROMISE [REASON]")
         await screen.say("  ?                             shows this again")
+
+    async def _show_offers(self, screen: Screen, duty: PerformDuty, offers: list[OfferAsked]) -> None:
+        for offer in offers:
+            self._offers.add((offer.id, offer.commitment))
+            await sheet.offer(screen, offer, duty.member)
+            await screen.say("       accept {} takes it over", offer.commitment)
 
     def _left(self, duty: PerformDuty) -> list[ReportAsked]:
         """Return the reports that still await an answer."""
@@ -115,10 +129,11 @@ class Desk:
         brief = duty.briefing
         if brief is None:
             return []
-        terms = [*brief.promises, *(t for known in brief.options for t in known.option.commitments)]
-        concern = {t.id for t in terms if duty.member in (t.debtor, t.creditor)}
+        concern = {each.id for each in brief.own.promises if duty.member in (each.debtor, each.creditor)}
         return [
-            name for name, state in duty.promises.items() if name.partition("[")[0] in concern and state not in OVER
+            name
+            for name, state in duty.promises.items()
+            if not concern.isdisjoint((name, name.partition("[")[0])) and state not in OVER
         ]
 
     async def _ask(self, screen: Screen, report: ReportAsked) -> None:
@@ -173,10 +188,22 @@ class Desk:
         except Wrong as wrong:
             await screen.say("  not taken: {}", wrong)
             return
-        if await self._confirmed(screen, said, *theirs):
-            self._ready.append(act)
-        else:
+        shown = _offered(act, duty)
+        if shown is not None:
+            await sheet.offer(screen, shown, duty.member)
+        if not await self._confirmed(screen, said, *theirs):
             await screen.say("  nothing was sent")
+        elif self._duty is None or _offered(act, self._duty) != shown:
+            await screen.say("  too late: what you were shown has changed, and nothing was sent; ? shows it again")
+        else:
+            self._ready.append(act)
+
+
+def _offered(act: Message, duty: PerformDuty) -> OfferAsked | None:
+    """Return the delegation that *act* accepts, as it stands; None if it accepts none that there is."""
+    if not isinstance(act, AcceptCommitment):
+        return None
+    return next((o for o in duty.offers if (o.id, o.commitment) == (act.offer, act.commitment)), None)
 
 
 def _act(text: str, duty: PerformDuty) -> tuple[Message, str, list[object]]:

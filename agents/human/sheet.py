@@ -6,12 +6,13 @@ Everything here comes from the duty. Members' words go to the screen as data, ap
 from collections.abc import Iterable, Mapping
 
 from agents.human.forms import Screen, in_words
-from protocols.duties.briefing import Briefing, OptionKnown
+from protocols.duties.briefing import Briefing, OptionKnown, PromiseKnown
 from protocols.duties.duties import (
     Duty,
     ImproveDuty,
     InterpretDuty,
     JoinDuty,
+    OfferAsked,
     ProposeDuty,
     QuoteDuty,
     RatifyDuty,
@@ -88,10 +89,9 @@ async def _room(screen: Screen, duty: Duty, brief: Briefing) -> None:
         await screen.say(
             "  differ    {}: {} (" + difference.status + ")", difference.term, " and ".join(difference.between)
         )
-    mine = [terms for terms in brief.promises if duty.member in (terms.debtor, terms.creditor)]
-    if mine and not isinstance(duty, JoinDuty):
-        await screen.say("  promises of the opening that concern you:")
-        await promises(screen, mine)
+    if brief.own.promises and not isinstance(duty, JoinDuty):
+        await screen.say("  promises that concern you, as they stand:")
+        await promises(screen, brief.own.promises)
     if brief.own.option is not None and not isinstance(duty, ScoreDuty | ImproveDuty):
         await screen.say("  your own  option {}", _title(brief, brief.own.option))
     if brief.own.reserve is not None:
@@ -146,8 +146,8 @@ def all_numbers(of: Iterable[Value]) -> bool:
     return all(str(value).lstrip("-").replace(".", "", 1).isdigit() for value in of)
 
 
-async def promises(screen: Screen, made: Iterable[CommitmentTerms]) -> None:
-    """Show the terms of promises."""
+async def promises(screen: Screen, made: Iterable[CommitmentTerms | PromiseKnown]) -> None:
+    """Show promises whole: their terms, and how they stand where that is known."""
     for terms in made:
         condition = [terms.antecedent] if terms.antecedent is not None else []
         each = [terms.each] if terms.each is not None else []
@@ -158,6 +158,30 @@ async def promises(screen: Screen, made: Iterable[CommitmentTerms]) -> None:
             + (" (one for each {})" if each else "")
         )
         await screen.say(form, terms.id, terms.debtor, terms.creditor, *condition, terms.consequent, *each)
+        if terms.excludes:
+            await screen.say("         cannot be kept together with {}", ", ".join(terms.excludes))
+        if isinstance(terms, PromiseKnown):
+            await _standing(screen, terms)
+
+
+async def _standing(screen: Screen, known: PromiseKnown) -> None:
+    if known.state != "none":
+        await screen.say(f"         is {known.state}")
+    if known.answerable:
+        await screen.say("         answerable for it, too: {}", ", ".join(known.answerable))
+    if known.each is not None:
+        there = ", ".join(f"{name} {state}" for name, state in known.instances.items())
+        await screen.say("         for each {} that comes; so far: {}", known.each, there or "none")
+
+
+async def offer(screen: Screen, offered: OfferAsked, member: str) -> None:
+    """Show a delegation to *member* whole: the promise as it stands, who offers it, and why."""
+    await screen.say(
+        "  {} offers you to owe {} in its place, to {}:", offered.debtor, offered.commitment, offered.creditor
+    )
+    if offered.because:
+        await screen.say("       because {}", offered.because)
+    await promises(screen, [offered.promise])
 
 
 async def option(screen: Screen, said: Option, number: str, proposers: Iterable[str] = ()) -> None:

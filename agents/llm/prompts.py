@@ -85,7 +85,9 @@ WORDS = {
     "perform": (
         "Promises are under way. `asked.reports` are the claims of others that you are to confirm or dispute. "
         "`asked.reportable` are the events that you may report: report one only if you do or did it, with the "
-        "attributes that its condition asks for, and not twice (see `asked.said`). A promise that you owe is broken "
+        "attributes that its condition asks for, and not twice (see `asked.said`). `asked.offers` are promises that "
+        "others want you to owe in their place: to accept one is to owe all that its `promise` says, whatever it is "
+        "called. Leave one that you would not make yourself. A promise that you owe is broken "
         "when its time is over. If there is nothing to say now, answer with empty lists."
     ),
 }

@@ -28,6 +28,7 @@ from protocols.commitments.conditions import parse
 from protocols.commitments.lifecycle import OPEN_STATES
 from protocols.commitments.tree import event_of, leaves
 from protocols.core.message import Message
+from protocols.duties.briefing import PromiseKnown
 from protocols.duties.duties import (
     Duty,
     ImproveDuty,
@@ -339,6 +340,7 @@ def _perform(duty: PerformDuty) -> Question | None:
     asked = {
         "reports": [{"report": reports.handle(report.id), **_claim(report)} for report in duty.awaiting],
         "reportable": concerned["reportable"],
+        "offers": _plain(duty.offers),
         "promises": concerned["promises"],
         "said": {"reported": [_claim(report) for report in duty.done], "done": _plain(duty.operations)},
     }
@@ -357,37 +359,48 @@ def _claim(report: ReportAsked) -> dict[str, Any]:
 def concern(duty: PerformDuty) -> dict[str, Any] | None:
     """Return what this member may act on according to *duty*; None if there is nothing.
 
-    That is: reports that await its answer, and promises that can still change, of its own or on an event that it may
-    report. What the member has said itself is not included: that alone is no reason to ask again.
+    That is: reports that await its answer, delegations offered to it, and promises that can still change, of its own or
+    on an event that it may report. What the member has said itself is not included: that alone is no reason to ask
+    again.
     """
     promises = [
-        {**terms.plain(), "id": name, "state": state}
+        {
+            **terms.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"instances"}),
+            "id": name,
+            "state": state,
+        }
         for name, state, terms in _promises(duty)
         if duty.member in (terms.debtor, terms.creditor) or not _events(terms).isdisjoint(duty.reportable)
     ]
-    if not duty.awaiting and not any(promise["state"] in OPEN_STATES for promise in promises):
+    if not duty.awaiting and not duty.offers and not any(promise["state"] in OPEN_STATES for promise in promises):
         return None
     wanted = {event for _, state, terms in _promises(duty) if state in OPEN_STATES for event in _events(terms)}
     return {
         "awaiting": sorted(report.id for report in duty.awaiting),
+        "offers": sorted(offer.id for offer in duty.offers),
         "reportable": [event for event in duty.reportable if event in wanted],
         "promises": promises,
     }
 
 
-def _promises(duty: PerformDuty) -> Iterator[tuple[str, str, CommitmentTerms]]:
-    """Yield the commitments that were made: name, state and terms, as far as the briefing contains those."""
+def _promises(duty: PerformDuty) -> Iterator[tuple[str, str, CommitmentTerms | PromiseKnown]]:
+    """Yield the commitments that were made: name, state and terms, as far as the briefing contains those.
+
+    Those that concern the member come with their parties of the day.
+    """
     if duty.briefing is None:
         return
     agreed = [known.option for known in duty.briefing.options if known.id == duty.briefing.standing]
-    known = {terms.id: terms for terms in (*duty.briefing.promises, *(t for o in agreed for t in o.commitments))}
+    made = (*duty.briefing.promises, *(t for o in agreed for t in o.commitments))
+    known: dict[str, CommitmentTerms | PromiseKnown] = {terms.id: terms for terms in made}
+    known |= {promise.id: promise for promise in duty.briefing.own.promises}
     for name, state in duty.promises.items():
-        terms = known.get(name.partition("[")[0])
+        terms = known.get(name) or known.get(name.partition("[")[0])
         if terms is not None and state != "none":
             yield name, state, terms
 
 
-def _events(terms: CommitmentTerms) -> set[str]:
+def _events(terms: CommitmentTerms | PromiseKnown) -> set[str]:
     """Return the events that the conditions of *terms* count."""
     found = set()
     for text in (terms.antecedent, terms.consequent):

@@ -315,6 +315,11 @@ class Tracker:
         self._integrate()
         return offers_to(self._machine, member)
 
+    def named(self) -> dict[str, set[str]]:
+        """Return for each commitment the others that its conditions name."""
+        self._integrate()
+        return {name: program.named for name, program in self._machine.programs.items()}
+
     def reportable(self, member: str) -> list[str]:
         """Return the listed events that *member* may report."""
         self._integrate()

@@ -61,6 +61,25 @@ class ClaimKnown(Message):
     origin: list[str] = Field(default_factory=list)
 
 
+class PromiseKnown(Message):
+    """A promise as it stands: its terms with the parties of the day, and its state.
+
+    ``id`` is the commitment's, or the name of one instance. ``answerable`` are earlier debtors, who still answer.
+    ``instances`` are the states of its instances, by their names; with ``each``, more may open.
+    """
+
+    id: str
+    debtor: str
+    creditor: str
+    antecedent: str | None = Field(default=None, alias="if")
+    consequent: str = Field(alias="then")
+    each: str | None = None
+    excludes: list[str] = Field(default_factory=list)
+    state: str
+    answerable: list[str] = Field(default_factory=list)
+    instances: dict[str, str] = Field(default_factory=dict)
+
+
 class OwnAnswers(Message):
     """What this member said before, as far as it is open: its option's id, and its reserve once that is opened."""
 
@@ -69,6 +88,8 @@ class OwnAnswers(Message):
     option: str | None = None
     reserve: int | None = None
     scores: dict[str, int | None] = Field(default_factory=dict)
+    promises: list[PromiseKnown] = Field(default_factory=list)
+    """The promises to which it is or was a party and those offered to it, as they stand, and what these depend on."""
 
 
 class Briefing(Message):

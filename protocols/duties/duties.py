@@ -10,7 +10,7 @@ from pydantic import Field
 
 from protocols.core.instants import Instant
 from protocols.core.message import Message
-from protocols.duties.briefing import Briefing
+from protocols.duties.briefing import Briefing, PromiseKnown
 from protocols.messages.accord import Interpretation, Judgement, Verdict
 from protocols.messages.budget import Left
 from protocols.messages.commitments import CommitmentTerms
@@ -211,12 +211,17 @@ class ReportAsked(Message):
 
 
 class OfferAsked(Message):
-    """A delegation that this member may accept, by its id: it would then owe the commitment in the debtor's place."""
+    """A delegation that this member may accept, by its id: it would then owe it in its debtor's place.
+
+    ``promise`` is the commitment as it stands, ``because`` what its debtor gave as the reason.
+    """
 
     id: str
     commitment: str
     debtor: str
     creditor: str
+    because: str | None = None
+    promise: PromiseKnown
 
 
 class OperationDone(Message):

@@ -23,10 +23,18 @@ from protocols.core.instants import Instant, show_instant
 from protocols.core.names import Apart, check_apart, check_name
 from protocols.duties.duties import OfferAsked, OperationDone, PerformDuty, ReportAsked
 from protocols.messages.bodies import kind_of
-from protocols.messages.commitments import MOST_CREATED, CommitmentTerms, CreateCommitment, ReportEvent, verb_of
+from protocols.messages.commitments import (
+    MOST_CREATED,
+    CommitmentTerms,
+    CreateCommitment,
+    DelegateCommitment,
+    ReportEvent,
+    verb_of,
+)
 from protocols.messages.room import RoomOpen
 from protocols.room.calendar import Calendar
 from protocols.room.loops import Exchange
+from protocols.room.promised import Standing
 from protocols.stage.setting import Setting
 from protocols.stage.stage import Refused
 
@@ -45,6 +53,8 @@ class Promises:
     """The ids of the promises, no two of which look alike."""
     reported: dict[str, list[ReportAsked]] = field(default_factory=dict)
     operated: dict[str, list[OperationDone]] = field(default_factory=dict)
+    delegated: dict[str, str] = field(default_factory=dict)
+    """The reasons of delegations, where there is one, by their entries."""
     exchanges: dict[str, Exchange] = field(default_factory=dict)
     """The acts on each commitment since the last new fact, with the state that each one met."""
     vain: dict[str, Exchange] = field(default_factory=dict)
@@ -162,6 +172,8 @@ class Promises:
                 because=getattr(body, "because", None),
             )
             self.operated.setdefault(event.author, []).append(done)
+            if isinstance(body, DelegateCommitment) and body.because is not None:
+                self.delegated[event.id] = body.because
 
     def _declare(self, body: CreateCommitment, author: str, optional: Collection[str]) -> None:
         ids = [terms.id for terms in body.commitments]
@@ -230,6 +242,29 @@ class Promises:
         logged = self.calendar.logged(since)
         return 0 if logged is None else max(0, now - logged)
 
+    def offers(self, member: str) -> list[OfferAsked]:
+        """Return the delegations that *member* may accept, whole: each of a commitment, or of one instance alone."""
+        offers = self.tracker.offers(member)
+        if not offers:
+            return []
+        standing, whole = Standing(self.tracker), {(o.commitment, o.offer) for o in offers}
+        found = []
+        for o in offers:
+            promise = standing.known(o.commitment)
+            of_base = (o.commitment.partition("[")[0], o.offer) in whole and "[" in o.commitment
+            if promise is not None and not of_base:
+                found.append(
+                    OfferAsked(
+                        id=str(o.offer),
+                        commitment=o.commitment,
+                        debtor=o.debtor,
+                        creditor=o.creditor,
+                        because=self.delegated.get(str(o.offer)),
+                        promise=promise,
+                    )
+                )
+        return found
+
     def duty(self, member: str) -> PerformDuty:
         """Return the standing duty of *member*."""
         return PerformDuty(
@@ -239,10 +274,7 @@ class Promises:
                 ReportAsked(id=r.id, event=r.event, by=r.by, attributes=dict(r.attributes))
                 for r in self.tracker.awaiting(member)
             ],
-            offers=[
-                OfferAsked(id=str(o.offer), commitment=o.commitment, debtor=o.debtor, creditor=o.creditor)
-                for o in self.tracker.offers(member)
-            ],
+            offers=self.offers(member),
             promises=self.tracker.states(),
             done=list(self.reported.get(member, ())),
             operations=list(self.operated.get(member, ())),

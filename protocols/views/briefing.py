@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from protocols.duties.briefing import Briefing, ClaimKnown, Difference, OptionKnown, OwnAnswers, SeatTaken
+from protocols.duties.briefing import Briefing, ClaimKnown, Difference, OptionKnown, OwnAnswers, PromiseKnown, SeatTaken
 from protocols.messages.accord import Interpretation
+from protocols.room.promised import Standing
 from protocols.room.room import Room
 
 
@@ -55,6 +56,13 @@ def briefing(room: Room, member: str) -> Briefing:
     )
 
 
+def _promises(room: Room, member: str) -> list[PromiseKnown]:
+    if room.tracker is None or not room.tracker.terms:
+        return []
+    offered = [offer.commitment for offer in room.tracker.offers(member)]
+    return Standing(room.tracker).concerning(member, offered)
+
+
 def _options(room: Room) -> list[OptionKnown]:
     if room.concord is None:
         return []
@@ -91,4 +99,4 @@ def _own(room: Room, member: str) -> OwnAnswers:
         said["option"] = own[0] if own else None
         said["reserve"] = concord.table.reserves.get(member)
         said["scores"] = {option: by[member] for option, by in scores.items() if member in by}
-    return OwnAnswers(**said)
+    return OwnAnswers(**said, promises=_promises(room, member))

@@ -95,7 +95,9 @@ def _until(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message
 def _offer(kind: type[Message]) -> Callable[[Sequence[str], str | None], Message]:
     def make(arguments: Sequence[str], because: str | None) -> Message:
         if len(arguments) != 2:
-            raise BadInput("expected COMMITMENT, and the id of the DELEGATION that is accepted")
+            raise BadInput(
+                "expected COMMITMENT and the id of its DELEGATION; swarm rooms shows both, and what it binds to"
+            )
         return kind(commitment=arguments[0], offer=arguments[1], **_because(kind, because))  # type: ignore[call-arg]
 
     return make

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from swarm.cli.output import console, print_json
+from swarm.cli.output import console, offer_lines, print_json
 from swarm.cli.server import TlsCa
 from swarm.errors import BadInput
 from swarm.log.servers import check_server
@@ -106,6 +106,9 @@ def rooms_command(
         out.print(f"{visible(each['room'])}  as {visible(each['as'] or 'nobody')}  {stands}")
         for owed in each["owed"]:
             out.print(f"    owed: {visible(owed)}", style="bold")
+        for offer in each["offers"]:
+            for line in offer_lines(offer):
+                out.print(f"      {line}")
     if not found:
         out.print("no room with this key, and no invitation to one")
     return 0
@@ -204,6 +207,8 @@ def _show(stands: dict[str, Any], out: Console) -> None:
             f"for {awaited['seconds']} s{stale}",
             style="yellow" if awaited["stale"] else None,
         )
+        for line in offer_lines(awaited["offer"]) if "offer" in awaited else ():
+            out.print(f"          {line}")
     rows = [["MEMBERS", "", "last", "silent", "clock", "seen"]]
     for member in stands["members"]:
         clock = "" if member["clock_ms"] is None else f"{member['clock_ms']:+} ms"

@@ -10,7 +10,7 @@ from protocols.core.event import Event
 from protocols.core.findings import Finding
 from protocols.core.instants import SECOND, Instant, format_instant
 from protocols.messages.bodies import parse_body
-from protocols.messages.commitments import ReportEvent
+from protocols.messages.commitments import DelegateCommitment, ReportEvent
 from protocols.messages.room import RoomOpen, room_name
 from protocols.room.room import Room
 from protocols.stage.stage import Refused
@@ -40,6 +40,7 @@ class Fold:
     keep: bool = True
     latest: dict[str, Record] = field(default_factory=dict)
     reports: dict[str, tuple[int, Instant]] = field(default_factory=dict)
+    offers: dict[str, tuple[int, Instant]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, stored: Stored, room: str, *, keep: bool = True, keeps_moves: bool = False) -> "Fold":
@@ -93,6 +94,8 @@ class Fold:
                 position = link.record.position
                 if isinstance(body, ReportEvent):
                     self.reports[entry.id] = position, link.record.stored
+                elif isinstance(body, DelegateCommitment):
+                    self.offers[entry.id] = position, link.record.stored
                 return self.room.apply(Event(position, link.at, name, entry.id, entry.seen_count, body, entry.cost))
         self.room.position = link.record.position
         before = len(self.room.findings)

@@ -59,7 +59,7 @@ def status_of(fold: Fold, now: Instant) -> dict[str, Any]:
         "records": fold.chain.position,
         "at": format_instant(room.at),
         "step": _step(room.step, reached),
-        "waiting": _waiting(room, {name: lives[key] for name, key in keys.items()}, fold.reports, reached),
+        "waiting": _waiting(fold, {name: lives[key] for name, key in keys.items()}, reached),
         "members": [_member(room, name, lives[key], reached) for name, key in keys.items()],
         "promises": _promises(room),
         "findings": [finding.plain() for finding in _worth(room.findings)],
@@ -80,10 +80,8 @@ def _step(step: Step | None, reached: Instant) -> dict[str, Any] | None:
     }
 
 
-def _waiting(
-    room: Room, lives: Mapping[str, Life], reports: Mapping[str, tuple[int, Instant]], reached: Instant
-) -> list[dict[str, Any]]:
-    waiting: list[dict[str, Any]] = []
+def _waiting(fold: Fold, lives: Mapping[str, Life], reached: Instant) -> list[dict[str, Any]]:
+    room, waiting = fold.room, []
     if room.step is not None and not room.over:
         for member in room.step.awaited(room.present):
             life = lives[member]
@@ -93,8 +91,12 @@ def _waiting(
         life = lives[member]
         duty = next(each for each in room.duties(member) if isinstance(each, PerformDuty))
         for report in duty.awaiting:
-            position, at = reports[report.id]
+            position, at = fold.reports[report.id]
             waiting.append(_awaited(room, member, f"confirm {report.event}", position, at, life, reached))
+        for offer in duty.offers:
+            position, at = fold.offers[offer.id]
+            awaited = _awaited(room, member, f"accept {offer.commitment}", position, at, life, reached)
+            waiting.append(awaited | {"offer": offer.plain()})
     return waiting
 
 

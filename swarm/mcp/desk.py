@@ -17,7 +17,7 @@ from protocols.room.room import Room
 from protocols.stage.steps import Step
 from swarm.mcp.views import brief_view, duty_view, posted_view, room_view, standing_duty, tools_for
 from swarm.peers.standing import StandingPeer
-from swarm.seat.approval import Approver, request_for
+from swarm.seat.approval import Approver, NotApproved, request_for
 from swarm.seat.mandate import Mandate, breach
 from swarm.seat.mandated import Mandated
 from swarm.seat.replica import Replica
@@ -303,12 +303,18 @@ class Desk:
                     "problem": refused[0].text,
                 }
             return said
-        if batch.done and self._mandate is not None and request_for(self._mandate, place.member, plain, place.room):
+        if batch.done and self._awaits_approval(place, plain):
             return self._on_its_way("it")
         if batch.done or place.room.over:
             problem = batch.problem or "it was said before, or the room is over"
             return {"outcome": "not_said", "taken": False, "problem": problem}
         return None
+
+    def _awaits_approval(self, place: _Place, plain: dict[str, Any]) -> bool:
+        try:
+            return self._mandate is not None and request_for(self._mandate, place.member, plain, place.room) is not None
+        except NotApproved:
+            return False
 
     async def leave(self, room: str, because: str) -> dict[str, Any]:
         """Leave *room*; return what became of it."""
@@ -350,6 +356,9 @@ def _facts(place: _Place) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
         for report in room.tracker.awaiting(place.member):
             asked = {"report": report.id, "event": report.event, "by": report.by, "attributes": dict(report.attributes)}
             found.append((("report", report.id), {"what": "report_to_confirm", **asked}))
+        for offer in [] if room.promises is None else room.promises.offers(place.member):
+            told = offer.model_dump(mode="json", by_alias=True)
+            found.append((("offer", offer.id, offer.commitment), {"what": "offer_to_accept", **told}))
         for name, status in room.tracker.statuses().items():
             found.append((("promise", name, status.state), {"what": "promise", "id": name, "state": status.state}))
     if room.ending is not None:

@@ -101,7 +101,14 @@ def room_view(room: Room, member: str) -> dict[str, Any]:
         "outcome": None if ending is None else ending.outcome,
         "reason": None if ending is None else ending.reason,
         "over": room.over,
+        "offers": offers_view(room, member),
     }
+
+
+def offers_view(room: Room, member: str) -> list[dict[str, Any]]:
+    """Return the delegations that wait for *member*'s acceptance, each with the whole promise."""
+    offers = [] if room.promises is None or room.over else room.promises.offers(member)
+    return [offer.model_dump(mode="json", by_alias=True) for offer in offers]
 
 
 def status_view(room: Room, member: str) -> dict[str, Any]:
@@ -131,12 +138,20 @@ def promises_view(room: Room) -> dict[str, Any]:
             "since": None if status.since is None else show_instant(status.since),
             "debtor": status.debtor,
             "creditor": status.creditor,
+            "answerable": list(status.answerable),
+            "terms": _terms_view(room, name),
             "remedy": status.remedy,
             "because_of_records": list(status.because),
             "notes": list(status.notes),
         }
         for name, status in sorted(statuses.items())
     }
+
+
+def _terms_view(room: Room, name: str) -> dict[str, Any]:
+    terms = None if room.tracker is None else room.tracker.terms.get(name.partition("[")[0])
+    plain = {} if terms is None else terms.plain()
+    return {part: plain[part] for part in ("if", "then", "each", "excludes") if part in plain}
 
 
 def state_text(room: Room, member: str) -> str:

@@ -40,7 +40,9 @@ class Hooks:
     def tell_of(self, status: Mapping[str, Any]) -> None:
         """Report what is new in *status* (see `swarm.ledger.status.status_of`)."""
         for awaited in status["waiting"]:
-            self._tell("waiting", (awaited["member"], awaited["for"]), status, awaited)
+            # By its position: a second report of the same event is a second thing, and so is an offer made anew.
+            which = (awaited["member"], awaited["for"], str(awaited["position"]))
+            self._tell("waiting", which, status, awaited)
         for name, promise in status["promises"].items():
             if promise["state"] in ("violated", "unconfirmed", "disputed"):
                 self._tell("violated", (name, promise["state"]), status, {"commitment": name, **promise})

@@ -39,9 +39,14 @@ async def show_request(screen: Screen, request: ApprovalRequest) -> None:
         between = still_open.get("between", [])
         who = " and ".join(map(str, between)) if isinstance(between, list) else str(between)
         await screen.say("  still open: {} mean different things by {}", who, still_open.get("term", ""))
+    if request.by is not None:
+        await screen.say("  {} offers it{}", request.by, f", because {request.because}" if request.because else "")
     if request.promises:
         await screen.say("  {} would be debtor of:", request.member)
         await sheet.promises(screen, request.promises)
+    if request.bound_up:
+        await screen.say("  bound up with that, as it stands:")
+        await sheet.promises(screen, request.bound_up)
     await screen.say("  signed would be: {}", json.dumps(request.body, ensure_ascii=False, sort_keys=True))
     left_s = seconds_left(request)
     if left_s is not None:
@@ -203,7 +208,8 @@ def requests_in(directory: Path) -> list[tuple[Path, ApprovalRequest]]:
                 continue
             with contextlib.suppress(OSError, ValidationError):
                 request = ApprovalRequest.model_validate_json(path.read_bytes())
-                if path.stem == request.id:
+                # What somebody has changed is not what would be signed.
+                if path.stem == request.id == request.whole:
                     found.append((path, request))
     return sorted(found, key=lambda each: (each[1].until or "~", each[1].id))
 

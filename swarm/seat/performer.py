@@ -20,7 +20,7 @@ from protocols.room.loops import Exchange
 from swarm.clock import earlier
 from swarm.errors import TooLarge
 from swarm.seat.answers import acts_of, hold_to
-from swarm.seat.approval import Approver, Pending
+from swarm.seat.approval import Approver, NotApproved, Pending
 from swarm.seat.excuses import Excused, Overstepped, Unfit
 from swarm.seat.mandate import Mandate
 from swarm.seat.mind import Mind
@@ -116,7 +116,7 @@ class Performer:
 
     async def _approved(self, duty: PerformDuty) -> Instant | None:
         """Say what a person has approved; return when to look again for open requests."""
-        for body, refused in self._pending.settled():
+        for body, refused in self._pending.settled(self._replica.room):
             try:
                 if refused is None:
                     self._hold(duty, body)
@@ -174,10 +174,14 @@ class Performer:
             body = act.plain()
             try:
                 self._hold(duty, body)
+                waits = self._pending.takes(body, self._replica.room)
             except Overstepped as overstepped:
                 self._complain(overstepped.problem)
                 continue
-            if self._pending.takes(body, self._replica.room):
+            except NotApproved as no:
+                self._complain(f"{body['kind']}: {no}")
+                continue
+            if waits:
                 paced = True
                 continue
             key = canonical(body)

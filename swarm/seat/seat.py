@@ -356,10 +356,16 @@ class Seat:
             raise type(first)(f"{first}; asked again: {second}", code=first.code or "invalid") from None
 
     async def _approved(self, duty: Duty, body: dict[str, Any]) -> dict[str, Any]:
-        """Return *body* once a person has approved it, if the mandate requires that; raise `NotApproved`."""
-        request = self._to_approve(duty, body)
-        if request is not None:
+        """Return *body* once a person has approved it, if the mandate requires that; raise `NotApproved`.
+
+        What has come to mean something else since it was shown is asked for anew.
+        """
+        shown, request = None, self._to_approve(duty, body)
+        while request is not None and request.id != shown:
             await approved(self._approver, request, self._time_left(duty))
+            shown, request = request.id, self._to_approve(duty, body)
+        if shown is not None:
+            self._hold(duty, body)
         return body
 
     def _to_approve(self, duty: Duty, body: dict[str, Any]) -> ApprovalRequest | None:

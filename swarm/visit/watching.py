@@ -61,7 +61,7 @@ async def watch(
 
 def _news(stands: dict[str, Any]) -> Any:
     """Return the part of a status whose change is news: not how long things have waited."""
-    waiting = [(w["member"], w["for"], w["state"], w["stale"]) for w in stands["waiting"]]
+    waiting = [(w["member"], w["for"], w["position"], w["state"], w["stale"]) for w in stands["waiting"]]
     step = stands["step"] and (stands["step"]["id"], stands["step"]["late"])
     return stands["records"], step, waiting, stands["promises"], stands["over"]
 
@@ -92,6 +92,7 @@ async def _brief(log: Log, room: str, opener: str | None, identity: Identity) ->
         return {"room": room, "problem": str(error)}
     me = replica.fold.names.get(identity.public)
     stands = status_of(replica.fold, utc_now())
+    own = [awaited for awaited in stands["waiting"] if awaited["member"] == me]
     return {
         "room": room,
         "intent": stands["intent"],
@@ -99,6 +100,7 @@ async def _brief(log: Log, room: str, opener: str | None, identity: Identity) ->
         "outcome": stands["outcome"],
         "over": stands["over"],
         "step": stands["step"] and stands["step"]["id"],
-        "owed": [awaited["for"] for awaited in stands["waiting"] if awaited["member"] == me],
+        "owed": [awaited["for"] for awaited in own],
+        "offers": [awaited["offer"] for awaited in own if "offer" in awaited],
         "problem": None,
     }

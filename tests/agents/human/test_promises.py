@@ -92,7 +92,8 @@ def test_all_else_is_listed_once_and_is_the_persons_to_begin() -> None:
 )
 def test_names_may_hold_spaces(text: str, act: Any) -> None:
     """Protects the right object: the longest name that fits is meant."""
-    offers = [{"id": "d", "commitment": "rent", "debtor": "bob", "creditor": "cy"}]
+    rent = {"id": "rent", "debtor": "bob", "creditor": "cy", "then": "sent", "state": "detached"}
+    offers = [{"id": "d", "commitment": "rent", "debtor": "bob", "creditor": "cy", "promise": rent}]
     promises = {"rent": "detached", "rent of May": "detached"}
     of = duty(reportable=["sent", "sent back"], offers=offers, promises=promises)
     assert _act(text, of)[0] == act
@@ -141,3 +142,48 @@ def test_a_report_that_is_settled_elsewhere_is_taken_away() -> None:
     acts = asyncio.run(asyncio.wait_for(work(), 20))
     assert [act.report for act in acts] == ["r2"]
     assert "too late: this report does not await your answer any more" in terminal.text
+
+
+CALL = {"id": "call", "debtor": "bob", "creditor": "cy", "then": "paid(amount >= 1000000)", "state": "conditional"}
+
+
+def offered(offer: str = "d", because: str | None = "a courtesy", **changed: Any) -> PerformDuty:
+    promise = CALL | changed
+    told = {"id": offer, "commitment": "call", "debtor": "bob", "creditor": promise["creditor"], "because": because}
+    return duty(offers=[{**told, "promise": promise}], promises={"call": promise["state"]})
+
+
+def test_a_delegation_is_shown_whole_and_accepted_by_its_id() -> None:
+    """Protects the yes: the person sees parties, terms, state and reason before it, and the entry names that offer."""
+    acts, terminal = decided(offered(), lines=("accept call", "yes"))
+    assert acts == [AcceptCommitment(commitment="call", offer="d")]
+    for text in ("bob offers you to owe call in its place, to cy", "because a courtesy", "paid(amount >= 1000000)"):
+        assert text in terminal.text
+
+
+@pytest.mark.parametrize("then", [offered("e"), offered(creditor="eve"), offered(state="detached"), duty()])
+def test_a_yes_to_what_has_changed_meanwhile_sends_nothing(then: PerformDuty) -> None:
+    """Protects against the switch: whatever of an offer changes while the person reads, the yes is to what it read."""
+
+    now = [offered()]
+
+    class Switched(Typed):
+        async def line(self, prompt: str, *theirs: object, wait_s: float | None = None) -> str | None:
+            if "Send it?" in prompt:
+                now[0] = then
+                await human.perform(then, None)  # type: ignore[arg-type]
+            return await super().line(prompt, *theirs, wait_s=wait_s)
+
+    terminal = Switched("accept call", "yes")
+    human = Human(terminal)
+
+    async def work() -> list[Any]:
+        acts: list[Any] = []
+        while terminal.lines:
+            acts += (await human.perform(now[0], None)).acts  # type: ignore[arg-type]
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        return [*acts, *(await human.perform(now[0], None)).acts]  # type: ignore[arg-type]
+
+    assert asyncio.run(asyncio.wait_for(work(), 20)) == []
+    assert "too late: what you were shown has changed" in terminal.text

@@ -138,7 +138,7 @@ def noting(path: Path) -> list[str]:
 def test_each_thing_is_told_once_to_the_hook_that_is_named(tmp_path: Path) -> None:
     """Protects the owner: one message for one thing, however often the room is looked at; hostile text is only data."""
     waits, broke, over = (tmp_path / name for name in ("waits", "broke", "over"))
-    awaited = {"member": "ann'; rm -rf /", "for": "concord.ratify", "state": "said"}
+    awaited = {"member": "ann'; rm -rf /", "for": "concord.ratify", "position": 9, "state": "said"}
 
     async def work() -> None:
         hooks = Hooks(On(waiting=noting(waits), violated=noting(broke), ended=noting(over)))

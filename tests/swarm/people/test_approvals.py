@@ -28,7 +28,9 @@ from swarm.people.approving import (
     give_answer,
     people_for,
     requests_in,
+    show_request,
 )
+from swarm.people.terminal import PlainScreen
 from swarm.seat.approval import Approval, ApprovalRequest
 from swarm.seat.mandate import Mandate
 from swarm.seat.mandated import Mandated
@@ -244,7 +246,8 @@ def request(**more: Any) -> ApprovalRequest:
         "id": "ab" * 32, "room": "deal-x", "intent": "Pick a day.", "member": "ann", "act": "ratify",
         "body": {"kind": "concord.ratify", "accept": True},
     }  # fmt: skip
-    return ApprovalRequest.model_validate(plain | more)
+    asked = ApprovalRequest.model_validate(plain | more)
+    return asked.model_copy(update={"id": asked.whole})
 
 
 def test_a_folder_keeps_request_and_answer_over_a_restart(tmp_path: Path) -> None:
@@ -269,6 +272,40 @@ def test_a_folder_keeps_request_and_answer_over_a_restart(tmp_path: Path) -> Non
         give_answer(path, YES)
     assert answer_to(path) == NO
     assert sorted(p.name for p in folder.iterdir()) == [f"{request().id}.answer.json", f"{request().id}.json"]
+
+
+def test_a_request_that_somebody_changed_is_not_shown(tmp_path: Path) -> None:
+    """Protects the yes: the id is the digest of what is shown, so that a file with other terms under it is none."""
+    honest = request(promises=[{"id": "p", "debtor": "ann", "creditor": "bob", "then": "paid", "state": "none"}])
+    path = tmp_path / f"{honest.id}.json"
+    path.write_text(json.dumps(honest.plain()), "utf-8")
+    assert [found for _, found in requests_in(tmp_path)] == [honest]
+    for change in ({"intent": "Pick nothing."}, {"promises": None}, {"body": {"kind": "concord.ratify"}}):
+        path.write_text(json.dumps(honest.model_copy(update=change).plain()), "utf-8")
+        assert requests_in(tmp_path) == []
+
+
+def test_a_delegation_is_shown_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects the person: debtor, creditor, terms, reason, instances and what is bound up with it are shown."""
+    terms = {"debtor": "ann", "creditor": "cy", "then": "paid(amount >= 1000000) within 1 hour of ordered"}
+    taken = {"id": "call", **terms, "each": "order", "state": "conditional", "answerable": ["bob"],
+             "instances": {"call[17]": "detached"}, "excludes": ["rest"]}  # fmt: skip
+    fine = {
+        "id": "fine",
+        "debtor": "ann",
+        "creditor": "cy",
+        "if": "violated(call)",
+        "then": "paid",
+        "state": "conditional",
+    }
+    asked = request(act="promise", body={"kind": "commitment.accept", "commitment": "call", "offer": "ab"}, by="bob",
+                    because="a courtesy", promises=[taken], bound_up=[fine])  # fmt: skip
+    go(show_request(PlainScreen(sys.stdout), asked))
+    shown = capsys.readouterr().out
+    for text in ("bob offers it, because a courtesy", "call, ann to cy: then paid(amount >= 1000000) within 1 hour",
+                 "for each order that comes; so far: call[17] detached", "answerable for it, too: bob",
+                 "cannot be kept together with rest", "fine, ann to cy: if violated(call) then paid"):  # fmt: skip
+        assert text in shown
 
 
 @pytest.mark.parametrize("garbage", [b"", b"{", b"[]", b'{"approved":"yes"}', b'{"approved":true,"more":1}', b"\xff"])
@@ -396,8 +433,9 @@ def test_a_folder_is_answered_at_a_terminal_too(person: Person, tmp_path: Path) 
     """Protects `swarm approve DIR` for people: each request is asked for, and what is left stays."""
     folder = tmp_path / "kept" / "approvals"
     folder.mkdir(parents=True)
-    for place in ("ab", "cd"):
-        one = request(id=place * 32)
+    # They come in the order of their ids.
+    first, second = sorted([request(intent="Pick a day."), request(intent="Pick another.")], key=lambda one: one.id)
+    for one in (first, second):
         (folder / f"{one.id}.json").write_text(json.dumps(one.plain()), "utf-8")
     code = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
     process = subprocess.Popen(

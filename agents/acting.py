@@ -57,7 +57,7 @@ def _wait(planned: Performance, watch: Watch) -> Duration | None:
     """Return how long until *planned* is due (0 or less: now), or None while its condition has not come true."""
     after = parse_duration(planned.after) if planned.after is not None else 0
     elapsed = watch.elapsed(planned.when or "agreed")
-    return None if elapsed is None else after - elapsed
+    return None if elapsed is None else Duration(after - elapsed)
 
 
 def _act(planned: Performance, duty: PerformDuty) -> Message | None:

@@ -34,7 +34,7 @@ from protocols.messages.accord import Interpretation, Readings, Settlement
 from protocols.messages.concord import Option, Value
 from protocols.messages.room import Manifest
 
-LOOK_AGAIN: Duration = SECOND // 2
+LOOK_AGAIN = Duration(SECOND // 2)
 """How soon the peer should ask about promises again: acts may be given at any time."""
 WAITS = 0.75
 """The fraction of its time for which a question about promises waits for an act."""

@@ -20,7 +20,7 @@ from pydantic.json_schema import models_json_schema
 
 from agents.agent import BadAnswer, Costed, Grounded, Performed, Proposed, Ratified, Scored
 from protocols.core.canonical import LARGEST_INTEGER, read_strict
-from protocols.core.instants import SECOND
+from protocols.core.instants import SECOND, Duration
 from protocols.core.message import Message, Name, Text, Words
 from protocols.duties.duties import (
     Duty,
@@ -233,7 +233,7 @@ class PerformAnswer(Answer):
     def given(self) -> Performed:
         """Return the acts, and the wait in whole microseconds."""
         wait = self.again_in_seconds
-        return Performed(self.acts, None if wait is None else int(Decimal(wait) * SECOND))
+        return Performed(self.acts, None if wait is None else Duration(int(Decimal(wait) * SECOND)))
 
 
 class Cost(Message):

@@ -7,7 +7,7 @@ from protocols.core.instants import Instant
 
 def utc_now() -> Instant:
     """Return the machine's clock in microseconds since 1970."""
-    return time_ns() // 1000
+    return Instant(time_ns() // 1000)
 
 
 def earlier(a: Instant | None, b: Instant | None) -> Instant | None:

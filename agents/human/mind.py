@@ -62,7 +62,7 @@ from protocols.messages.concord import Issue, Option, Value
 
 Answer = TypeVar("Answer")
 
-LOOK_AGAIN: Duration = SECOND // 2
+LOOK_AGAIN = Duration(SECOND // 2)
 """How soon to look again for what the person wants to do about promises."""
 LONGEST_TITLE = 200
 

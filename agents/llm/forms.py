@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 from agents.agent import Performed, Proposed, Ratified, Scored
 from agents.llm.handles import Handles, Problem, checked
 from protocols.commitments.conditions import parse
-from protocols.core.instants import SECOND
+from protocols.core.instants import SECOND, Duration
 from protocols.core.message import Message
 from protocols.messages.accord import Interpretation, Judgement, Readings, Settlement, Verdict
 from protocols.messages.commitments import (
@@ -417,4 +417,4 @@ class PerformForm(Message):
             place = f"{said.do} {said.promise}"
             acts.append(checked(ON_COMMITMENT[said.do], place, commitment=said.promise, **fields))
         again = self.again_in_seconds
-        return Performed(acts, None if again is None else int(Decimal(again) * SECOND))
+        return Performed(acts, None if again is None else Duration(int(Decimal(again) * SECOND)))

@@ -29,7 +29,7 @@ from agents.llm.prompts import INSTRUCTIONS, WORDS, instructions, request
 from agents.llm.questions import Question, Unusable, concern, own_readings, question
 from agents.script import Score, as_text
 from protocols.core.canonical import digest
-from protocols.core.instants import SECOND
+from protocols.core.instants import SECOND, Duration
 from protocols.core.message import DecimalText, Message, Text, Words
 from protocols.duties.duties import (
     Duty,
@@ -216,14 +216,14 @@ class LlmMind(Agent):
             if self._again_at is None:
                 return Performed()
             if (rest_s := self._again_at - monotonic()) > 0:
-                return Performed(again_in=int(rest_s * SECOND) + 1)
+                return Performed(again_in=Duration(int(rest_s * SECOND) + 1))
         try:
             answer = await self._ask(duty)
         except _Unreached as unreached:
             _log.warning("%s: promises: %s", duty.member, unreached)
             rest_s = min(LONGEST_REST_S, FIRST_REST_S * 2**self._rests)
             self._seen, self._again_at, self._rests = seen, monotonic() + rest_s, self._rests + 1
-            resting = Performed(again_in=int(rest_s * SECOND))
+            resting = Performed(again_in=Duration(int(rest_s * SECOND)))
             return Costed(resting, **(unreached.cost or {}))  # type: ignore[return-value]
         except NoAnswer:
             self._seen, self._again_at, self._rests = seen, None, 0

@@ -83,7 +83,7 @@ class Chronicle(Tracker):
         """Let all deadlines pass; return the first move of each of *names*. What was kept before stays."""
         kept, self.moves = self.moves, []
         while (due := self.next_deadline()) is not None:
-            self._pass(due + 1, None)
+            self._pass(Instant(due + 1), None)
         first: dict[str, Passage] = {}
         for move in self.moves:
             first.setdefault(move.commitment, move)
@@ -94,7 +94,7 @@ class Chronicle(Tracker):
         """Let every deadline before *at* pass, one by one; *item* is what shows that they have."""
         passed: list[Transition] = []
         while (due := self.next_deadline()) is not None and due < at:
-            passed += self._keep(Tracker.advance(self, due + 1), item, by_time=True)
+            passed += self._keep(Tracker.advance(self, Instant(due + 1)), item, by_time=True)
         return passed + self._keep(Tracker.advance(self, at), item, by_time=True)
 
     def _keep(self, transitions: Sequence[Transition], item: int | None, *, by_time: bool) -> list[Transition]:

@@ -14,7 +14,7 @@ from protocols.commitments.instances import Entry, Hit, Instance, Items, Moment,
 from protocols.commitments.programs import BEFORE_ALL, FIRST_PLACE, LAST_PLACE, NO_END, All, End, Leaf, Limit, Node
 from protocols.commitments.reports import Report
 from protocols.commitments.tree import NUMBER
-from protocols.core.instants import Duration, Instant
+from protocols.core.instants import Duration, Instant, later
 
 
 class Verdict(IntEnum):
@@ -71,7 +71,7 @@ def end_of(end: End, instance: Instance) -> Limit:
         for stopped, resumed in instance.suspensions:
             if last + moved >= stopped:
                 moved += resumed - stopped
-        return Limit(last + moved, end.closes + moved, ())
+        return Limit(Instant(last + moved), Instant(end.closes + moved), ())
     start = instance.starts[end.clock]
     if start is None:
         return NO_END
@@ -80,13 +80,13 @@ def end_of(end: End, instance: Instance) -> Limit:
 
 
 def last_of_run(start: Start, duration: Duration, instance: Instance) -> Instant:
-    """Return the last instant of a clock's run from *start*; a run that began under a suspension waits for its end."""
-    began, last = start.at, start.at + duration
+    """Return the last instant of a clock's run from *start*; one that began under a suspension waits for its end."""
+    began, last = start.at, later(start.at, duration)
     for stopped, resumed in instance.suspensions:
         if stopped <= began < resumed:
-            began, last = resumed, resumed + duration
+            began, last = resumed, later(resumed, duration)
         elif began < stopped <= last:
-            last += resumed - stopped
+            last = Instant(last + resumed - stopped)
     return last
 
 
@@ -107,7 +107,7 @@ def limit_of(leaf: Leaf, instance: Instance) -> Limit:
     for end in leaf.running:
         start = instance.starts[end.clock]  # type: ignore[index]
         if start is not None and start.at + end.duration < limit.last:
-            last = start.at + end.duration
+            last = later(start.at, end.duration)
             limit = Limit(last, last, start.items)
     return limit
 

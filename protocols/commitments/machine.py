@@ -257,7 +257,7 @@ class Machine(Registry):
         deadlines = self.deadlines.heap
         while deadlines and deadlines[0].last < before:
             last = deadlines[0].last
-            self.now, self.stamp, self.place = last + 1, last, LAST_PLACE
+            self.now, self.stamp, self.place = Instant(last + 1), last, LAST_PLACE
             while deadlines and deadlines[0].last == last:
                 _, kind, number = heappop(deadlines)
                 if kind is SILENCE:
@@ -269,7 +269,7 @@ class Machine(Registry):
                     continue
                 instance.due = None
                 if instance.state is PENDING:
-                    self.resume(instance, last + 1, instance.because)
+                    self.resume(instance, Instant(last + 1), instance.because)
                 else:
                     heappush(self._work, (self.ranks[instance.program.id], number))
             self.run()

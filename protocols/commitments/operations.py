@@ -11,6 +11,7 @@ from protocols.commitments.evaluation import BEST, TRUE, evaluate
 from protocols.commitments.instances import Instance, Offer
 from protocols.commitments.lifecycle import MAY, OPEN_STATES, TERMINAL, Move, Role, State, allows
 from protocols.commitments.machine import REPORTS_STAY, Machine
+from protocols.core.instants import Instant
 
 Powers = Mapping[str, Collection[str]]
 
@@ -163,7 +164,7 @@ def _do(machine: Machine, instance: Instance, move: Move, act: Act) -> None:
         case Move.ASSIGN:
             pass
         case Move.SUSPEND:
-            machine.suspend(instance, at, items, None if act.until is None else act.until - 1)
+            machine.suspend(instance, at, items, None if act.until is None else Instant(act.until - 1))
         case Move.RESUME:
             machine.resume(instance, at, items)
         case Move.RELEASE | Move.WAIVE if instance.state is State.VIOLATED:

@@ -34,9 +34,9 @@ from protocols.commitments.tree import (
 from protocols.core.instants import FIRST, Duration, Instant
 from protocols.messages.commitments import CommitmentTerms
 
-BEFORE_ALL: Instant = FIRST - 1
+BEFORE_ALL = Instant(FIRST - 1)
 """The time of whatever holds since before everything; no clock starts there."""
-NEVER: Instant = 1 << 62
+NEVER = Instant(1 << 62)
 """Later than every instant: the end of a condition without an end."""
 FIRST_PLACE: Final = -1
 """The place of something that comes true as an instant begins, before anything else in that instant."""
@@ -91,7 +91,7 @@ class End:
     last: Instant
     closes: Instant
     clock: int | None = None
-    duration: Duration = 0
+    duration: Duration = field(default=Duration(0))
 
 
 class Limit(NamedTuple):
@@ -300,11 +300,11 @@ class _Compiler:
         for window in windows:
             match window:
                 case After(at):
-                    first = max(first, at + 1)
+                    first = max(first, Instant(at + 1))
                 case By(at):
                     ends.append(End(self._ends, at, at))
                 case Before(at):
-                    ends.append(End(self._ends, at - 1, at))
+                    ends.append(End(self._ends, Instant(at - 1), at))
                 case Within(duration, of):
                     draft = self._clock(of)
                     drafts.append(draft)

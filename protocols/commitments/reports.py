@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from protocols.commitments.acts import Act, ActRefused
-from protocols.core.instants import Duration, Instant, parse_duration
+from protocols.core.instants import Duration, Instant, later, parse_duration
 from protocols.messages.commitments import ROLE, EventRule
 
 ANYONE: Final = EventRule()
@@ -173,7 +173,7 @@ class Reports:
     def answerable_until(self) -> Instant | None:
         """Return the last instant at which an unanswered report is still within its ``confirm_within``."""
         ends = [
-            report.at + parse_duration(within)
+            later(report.at, parse_duration(within))
             for report in self.unsettled.values()
             if not report.disputed and (within := self.rule(report.event).confirm_within) is not None
         ]

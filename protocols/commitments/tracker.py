@@ -30,7 +30,7 @@ from protocols.commitments.registry import Registry
 from protocols.commitments.reports import Awaited, Reports
 from protocols.commitments.status import Status, is_moving, moving, open_instances, status_of, statuses
 from protocols.commitments.tree import Condition, LifeCycle, event_of, leaves
-from protocols.core.instants import Instant
+from protocols.core.instants import Instant, later
 from protocols.messages.commitments import REPORT, CommitmentTerms, EventRule
 
 
@@ -244,7 +244,7 @@ class Tracker:
             machine.happened(event, act.attributes, act.at, act.at, (act.item,))
         else:
             silence = reports.silence_after(report)
-            machine.expect(report, None if silence is None else report.at + silence[0])
+            machine.expect(report, None if silence is None else later(report.at, silence[0]))
         return []
 
     def _answer(self, act: Act) -> None:

@@ -1,27 +1,31 @@
 """Instants and durations as whole microseconds: parsed strictly, compared as integers, never as text.
 
-An ``Instant`` counts microseconds since 1970-01-01T00:00:00Z; a ``Duration`` counts microseconds. Both are plain
-``int``. The accepted text is a strict subset of RFC 3339 (no leap second, at most six fraction digits, an offset
-always) and of ISO 8601 durations (no months, no years: their length depends on where they start).
+An ``Instant`` counts microseconds since 1970-01-01T00:00:00Z; a ``Duration`` counts microseconds. Both are ``int`` at
+run time; a type checker keeps them apart. The accepted text is a strict subset of RFC 3339 (no leap second, at most six
+fraction digits, an offset always) and of ISO 8601 durations (no months, no years: their length depends on where they
+start).
 """
 
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import NewType
 
-Instant = int
-Duration = int
+Instant = NewType("Instant", int)
+"""Microseconds since 1970-01-01T00:00:00Z."""
+Duration = NewType("Duration", int)
+"""Microseconds."""
 
-SECOND: Duration = 1_000_000
-MINUTE: Duration = 60 * SECOND
-HOUR: Duration = 60 * MINUTE
-DAY: Duration = 24 * HOUR
-WEEK: Duration = 7 * DAY
+SECOND = Duration(1_000_000)
+MINUTE = Duration(60 * SECOND)
+HOUR = Duration(60 * MINUTE)
+DAY = Duration(24 * HOUR)
+WEEK = Duration(7 * DAY)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-FIRST: Instant = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-LAST: Instant = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+FIRST = Instant((datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND)
+LAST = Instant((datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND)
 
 _INSTANT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?(Z|[+-][0-9]{2}:[0-9]{2})",
@@ -34,6 +38,21 @@ _UNITS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": 
 
 INSTANT_FORM = "a time such as 2026-01-31T17:00:00Z or 2026-01-31T17:00:00+01:00"
 DURATION_FORM = "a duration such as 30 seconds, 90 minutes, 36 hours, 5 days, 2 weeks or P5D"
+
+
+def later(instant: Instant, by: Duration) -> Instant:
+    """Return the instant that lies *by* after *instant*."""
+    return Instant(instant + by)
+
+
+def between(first: Instant, last: Instant) -> Duration:
+    """Return how long it is from *first* to *last*."""
+    return Duration(last - first)
+
+
+def seconds_long(count: int) -> Duration:
+    """Return the duration of *count* seconds."""
+    return Duration(count * SECOND)
 
 
 def parse_instant(text: str) -> Instant:
@@ -61,11 +80,11 @@ def parse_instant(text: str) -> Instant:
         instant += -shift if offset[0] == "+" else shift
     if not FIRST <= instant <= LAST:
         raise ValueError(f"{text!r} lies outside the years 1 to 9999")
-    return instant
+    return Instant(instant)
 
 
 @lru_cache(maxsize=4096)
-def _midnight(date: str) -> Instant:
+def _midnight(date: str) -> int:
     """Return the instant at which *date* begins in UTC; cached, because many instants share few days."""
     day = datetime(int(date[:4]), int(date[5:7]), int(date[8:]), tzinfo=UTC)
     return (day - _EPOCH) // _MICROSECOND
@@ -111,10 +130,10 @@ def parse_duration(text: str) -> Duration:
     return _bounded(weeks * WEEK + days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND, text)
 
 
-def _bounded(duration: Duration, text: str) -> Duration:
+def _bounded(duration: int, text: str) -> Duration:
     if duration > LAST - FIRST:
         raise ValueError(f"{text!r} is longer than the calendar")
-    return duration
+    return Duration(duration)
 
 
 def format_duration(duration: Duration) -> str:

@@ -28,7 +28,7 @@ class Calendar:
 
     def lasts(self, seconds: int) -> Duration:
         """Return how much of the promises' time *seconds* of the log are, once that time runs."""
-        return seconds * SECOND * self.factor
+        return Duration(seconds * SECOND * self.factor)
 
     def start(self, at: Instant) -> None:
         """Let the rehearsed time run from the agreement at log time *at*."""
@@ -40,7 +40,7 @@ class Calendar:
             return at
         if self.started is None:
             return self.agreed_at
-        return min(LAST, self.agreed_at + (at - self.started) * self.factor)
+        return min(LAST, Instant(self.agreed_at + (at - self.started) * self.factor))
 
     def logged(self, instant: Instant) -> Instant | None:
         """Return the last log time at which the promises' time is not past *instant*; None if that time stands still.
@@ -51,4 +51,4 @@ class Calendar:
             return instant
         if self.started is None:
             return None
-        return self.started + (instant - self.agreed_at) // self.factor
+        return Instant(self.started + (instant - self.agreed_at) // self.factor)

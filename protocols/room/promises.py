@@ -19,7 +19,7 @@ from protocols.concord.options import check_commitments
 from protocols.core.canonical import digest
 from protocols.core.event import Event
 from protocols.core.findings import Finding
-from protocols.core.instants import Instant, show_instant
+from protocols.core.instants import Duration, Instant, show_instant
 from protocols.core.names import Apart, check_apart, check_name
 from protocols.duties.duties import OfferAsked, OperationDone, PerformDuty, ReportAsked
 from protocols.messages.bodies import kind_of
@@ -234,13 +234,13 @@ class Promises:
         logged = None if promised is None else self.calendar.logged(promised)
         return logged if logged is not None and logged >= at else None
 
-    def elapsed_since(self, condition: str, now: Instant) -> Instant | None:
+    def elapsed_since(self, condition: str, now: Instant) -> Duration | None:
         """Return how long ago *condition* came true, in microseconds of the log before *now*; None if it has not."""
         since = self.tracker.since(condition)
         if since is None:
             return None
         logged = self.calendar.logged(since)
-        return 0 if logged is None else max(0, now - logged)
+        return Duration(0 if logged is None else max(0, now - logged))
 
     def offers(self, member: str) -> list[OfferAsked]:
         """Return the delegations that *member* may accept, whole: each of a commitment, or of one instance alone."""

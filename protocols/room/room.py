@@ -18,7 +18,7 @@ from protocols.concord.machine import Concord
 from protocols.core.canonical import digest
 from protocols.core.event import Event
 from protocols.core.findings import Finding
-from protocols.core.instants import SECOND, Instant
+from protocols.core.instants import SECOND, Duration, Instant
 from protocols.duties.duties import Duty, TickDuty
 from protocols.messages.bodies import kind_of
 from protocols.messages.budget import Budget, Left
@@ -38,7 +38,7 @@ from protocols.stage.steps import Plan, Step, is_late
 from protocols.stage.table import ABANDONED, AGREED, CLOSED, DONE, NO_AGREEMENT, OPEN, START, Table
 from protocols.stage.usage import used_terms, words_of
 
-TICK_SPACING: Instant = SECOND // 5
+TICK_SPACING = Duration(SECOND // 5)
 """Members owe a tick one after another, in roster order, so that one record suffices."""
 
 
@@ -387,7 +387,7 @@ class Room:
         deadline = self.deadline()
         if deadline is not None:
             turn = self.setting.members.index(member)
-            duties.append(TickDuty(member=member, deadline=deadline, at=deadline + turn * TICK_SPACING))
+            duties.append(TickDuty(member=member, deadline=deadline, at=Instant(deadline + turn * TICK_SPACING)))
         return duties
 
     def allowance(self, member: str) -> Left:
@@ -399,7 +399,7 @@ class Room:
         if self.step is not None and self.stage is not None:
             self.stage.check(self.step, member, said)
 
-    def elapsed_since(self, condition: str, now: Instant) -> Instant | None:
+    def elapsed_since(self, condition: str, now: Instant) -> Duration | None:
         """Return how long ago *condition* on promises came true, in microseconds of the log before *now*.
 
         If it has not, the result is None.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from protocols.core.findings import Finding
-from protocols.core.instants import SECOND, Instant, parse_duration
+from protocols.core.instants import Instant, later, parse_duration, seconds_long
 from protocols.core.message import Message
 from protocols.messages.commitments import ConfirmReport, DecideReport, DisputeReport, EventRule
 from protocols.room.calendar import Calendar
@@ -43,7 +43,7 @@ class Watch:
     def end(self) -> Instant:
         """Return the last log time at which something new can be said about promises."""
         assert self.began is not None
-        return self.began + self.seconds * SECOND
+        return later(self.began, seconds_long(self.seconds))
 
     def last(self, promises: Promises | None) -> Instant:
         """Return the last log time at which something can still be decided, by the watch or by an answer in time."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from protocols.core.instants import SECOND, Instant
+from protocols.core.instants import Instant, later, seconds_long
 
 
 def is_late(deadline: Instant, at: Instant) -> bool:
@@ -52,7 +52,7 @@ class Step:
     @classmethod
     def open(cls, plan: Plan, *, position: int, at: Instant, seconds: int) -> "Step":
         """Open *plan* at the record at *position*."""
-        deadline = at + seconds * SECOND
+        deadline = later(at, seconds_long(seconds))
         return cls(plan.id, plan.kinds, plan.expected, position, at, deadline, plan.volunteers)
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from protocols.core.instants import SECOND, format_instant
+from protocols.core.instants import SECOND, Instant, format_instant
 from swarm.signed.invitation import is_room_name
 
 
@@ -27,7 +27,7 @@ class _Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return *record* as its line."""
         line = {
-            "time": format_instant(int(record.created * SECOND)),
+            "time": format_instant(Instant(int(record.created * SECOND))),
             "level": record.levelname.lower(),
             "text": record.getMessage(),
         }

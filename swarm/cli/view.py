@@ -11,7 +11,7 @@ from rich.console import Console
 from protocols.accord.machine import Accord
 from protocols.concord.machine import Concord, Try
 from protocols.concord.selection import order_key
-from protocols.core.instants import SECOND, format_duration, parse_duration, show_instant
+from protocols.core.instants import SECOND, Instant, format_duration, parse_duration, show_instant
 from protocols.messages.accord import Bound
 from protocols.room.room import Room
 from protocols.views.summary import Amounts, Cost
@@ -392,5 +392,5 @@ def _percent(shares: dict[str, str | None]) -> str:
 
 
 def _date(instant: int) -> str:
-    text = show_instant(instant - instant % SECOND)
+    text = show_instant(Instant(instant - instant % SECOND))
     return f"{int(text[8:10])} {MONTHS[int(text[5:7]) - 1]}"

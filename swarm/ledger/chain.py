@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import overload
 
-from protocols.core.instants import SECOND, Instant, format_instant
+from protocols.core.instants import Duration, Instant, format_instant, seconds_long
 from swarm.errors import BadEntry
 from swarm.log.port import Stored
 from swarm.signed.entry import Entry, brief, is_signed, parse_entry
@@ -114,15 +114,15 @@ class Chain:
     """The incremental check of one room's records. ``heads[i]`` is the running head after i records."""
 
     room: str
-    skew: Instant
+    skew: Duration
     authors: dict[str, AuthorChain]
     heads: Digests = field(default_factory=lambda: Digests([HEAD_0]))
-    at: Instant = 0
+    at: Instant = field(default=Instant(0))
 
     @classmethod
     def of(cls, room: str, keys: list[str], skew_seconds: int) -> "Chain":
         """Return the empty chain of a room whose members have these *keys*."""
-        return cls(room, skew_seconds * SECOND, {key: AuthorChain() for key in keys})
+        return cls(room, seconds_long(skew_seconds), {key: AuthorChain() for key in keys})
 
     @property
     def position(self) -> int:

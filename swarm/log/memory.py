@@ -43,7 +43,7 @@ class MemoryStore:
         author_records: int = AUTHOR_RECORDS,
     ) -> None:
         self._clock = clock
-        self._now: Instant = 0
+        self._now = Instant(0)
         self._max_bytes = max_bytes
         self._bytes = 0
         self._author_records = author_records

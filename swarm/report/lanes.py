@@ -9,7 +9,7 @@ from protocols.commitments.chronicle import Passage
 from protocols.commitments.conditions import parse
 from protocols.commitments.tracker import Tracker
 from protocols.commitments.tree import And, Before, By, Condition, No, Or, Timed, Within, mentioned
-from protocols.core.instants import DAY, SECOND, Instant, show_instant
+from protocols.core.instants import DAY, SECOND, Duration, Instant, between, later, show_instant
 from swarm.history.timeline import Timeline, base_of
 from swarm.report.drawing import Drawing, element
 from swarm.report.headline import STATE_WORDS
@@ -46,7 +46,7 @@ def _until(condition: Condition, tracker: Tracker) -> Instant | None:
         elif isinstance(window, Within):
             since = tracker.since(window.of)
             if since is not None:
-                known.append(since + window.duration)
+                known.append(later(since, window.duration))
     return min(known, default=None)
 
 
@@ -66,9 +66,9 @@ def draw_lanes(timeline: Timeline, names: Sequence[str], windows: Mapping[str, I
     low, high = min(times), max(times)
     # One promise with a distant end must not press all others into a corner.
     if high - low > 40 * max(now - low, SECOND):
-        high = low + 40 * max(now - low, SECOND)
+        high = Instant(low + 40 * max(now - low, SECOND))
     pad = max((high - low) // 24, 1)
-    low, high = low - pad, high + pad
+    low, high = Instant(low - pad), Instant(high + pad)
 
     def place(at: Instant) -> float:
         return NAMES + (min(max(at, low), high) - low) / (high - low) * WIDTH
@@ -80,9 +80,9 @@ def draw_lanes(timeline: Timeline, names: Sequence[str], windows: Mapping[str, I
     art = Drawing("lanes", "Promises over time, by debtor", _told_lanes(timeline, groups))
     for at in _ticks(low, high):
         art.line(place(at), TOP - 12, place(at), height - 22, "grid")
-        art.text(place(at), height - 8, _tick(at, high - low), "axis", "middle")
+        art.text(place(at), height - 8, _tick(at, between(low, high)), "axis", "middle")
         if len(names) > 15:
-            art.text(place(at), TOP - 18, _tick(at, high - low), "axis", "middle")
+            art.text(place(at), TOP - 18, _tick(at, between(low, high)), "axis", "middle")
     where: dict[str, tuple[float, float]] = {}
     y = TOP
     for debtor, group in groups.items():
@@ -108,7 +108,7 @@ def draw_lanes(timeline: Timeline, names: Sequence[str], windows: Mapping[str, I
 
 
 def _first(moves: Sequence[Passage]) -> Instant:
-    return next((m.since for m in moves if m.since is not None), 0)
+    return next((m.since for m in moves if m.since is not None), Instant(0))
 
 
 def _lane(
@@ -195,10 +195,10 @@ def _ticks(low: Instant, high: Instant) -> list[Instant]:
     steps = [SECOND * step for step in _STEPS] + [DAY * step for step in _DAYS]
     step = next((step for step in steps if (high - low) // step <= 7), (high - low) // 6 or 1)
     first = -(-low // step) * step
-    return list(range(first, high + 1, step))
+    return [Instant(at) for at in range(first, high + 1, step)]
 
 
-def _tick(at: Instant, span: Instant) -> str:
+def _tick(at: Instant, span: Duration) -> str:
     text = show_instant(at)
     return text[11:19] if span < 2 * DAY else text[:10]
 

@@ -149,7 +149,7 @@ def _item(item: Item) -> Sentence:
 
 def _short(instant: Instant) -> str:
     """Return an instant to the second, with its zone."""
-    text = show_instant(instant - instant % SECOND)
+    text = show_instant(Instant(instant - instant % SECOND))
     return f"{text[:10]} {text[11:19]} Z"
 
 

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, ValidationError, WithJsonSchema, mo
 from agents.script import Offered, as_value
 from protocols.concord.options import complete
 from protocols.core.event import Event
+from protocols.core.instants import Instant
 from protocols.core.message import Message, Name, Words
 from protocols.core.names import check_apart
 from protocols.messages.bodies import first_problem
@@ -223,7 +224,9 @@ def _trial(scenario: Scenario, document: Document) -> Room:
     keys = _dummy_keys(scenario)
     try:
         opening = scenario.opening(keys, "0" * 64)
-        return Room.open(Event(1, 0, scenario.names[0], "0" * 64, 0, opening), keys[scenario.names[0]])
+        return Room.open(
+            Event(1, Instant(0), scenario.names[0], "0" * 64, Instant(0), opening), keys[scenario.names[0]]
+        )
     except Refused as refused:
         raise _placed(document, refused.why) from None
     except ValidationError as error:

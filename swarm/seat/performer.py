@@ -13,7 +13,7 @@ from typing import Any
 
 from agents.agent import Performed
 from protocols.core.canonical import canonical, digest
-from protocols.core.instants import SECOND, Duration, Instant
+from protocols.core.instants import SECOND, Duration, Instant, later
 from protocols.duties.duties import PerformDuty
 from protocols.messages.bodies import kind_of
 from protocols.room.loops import Exchange
@@ -31,12 +31,12 @@ _log = logging.getLogger(__name__)
 
 PERFORM_TIMEOUT_S = 60.0
 ELAPSED_TIMEOUT_S = 5.0
-SOONEST_AGAIN: Duration = SECOND // 10
+SOONEST_AGAIN = Duration(SECOND // 10)
 """How soon a mind may ask to be asked about promises again."""
 SAME_ACT_AGAIN: Duration = SECOND
 """How soon the very same act on promises may be said again."""
 
-APPROVAL_AGAIN: Duration = SECOND // 4
+APPROVAL_AGAIN = Duration(SECOND // 4)
 """How soon to check again whether a person has approved an act."""
 
 
@@ -112,7 +112,7 @@ class Performer:
             await asyncio.sleep(0)
             if self.task.done():
                 return await self.follow(now[0])
-        return earlier(self._perform_again, self._speaker.now() + APPROVAL_AGAIN if self._pending else None)
+        return earlier(self._perform_again, later(self._speaker.now(), APPROVAL_AGAIN) if self._pending else None)
 
     async def _approved(self, duty: PerformDuty) -> Instant | None:
         """Say what a person has approved; return when to look again for open requests."""
@@ -127,7 +127,7 @@ class Performer:
                 self._complain(overstepped.problem)
             except (ValueError, TooLarge) as error:
                 _log.warning("%s: an act on promises cannot be said: %s", self._name, error)
-        return self._speaker.now() + APPROVAL_AGAIN if self._pending else None
+        return later(self._speaker.now(), APPROVAL_AGAIN) if self._pending else None
 
     async def _performed(self, duty: PerformDuty) -> Performed:
         """Return what the mind wants to say about promises; an unfit answer is sent back once, as at a step."""
@@ -164,7 +164,7 @@ class Performer:
             return
         now = self._speaker.now()
         if performed.again_in is not None:
-            self._perform_again = now + max(performed.again_in, SOONEST_AGAIN)
+            self._perform_again = later(now, max(performed.again_in, SOONEST_AGAIN))
         if not performed.acts:
             return  # To say nothing is never a step of a loop.
         noted = len(self._replica.room.findings)
@@ -188,7 +188,7 @@ class Performer:
             # A second answer to a report can only be refused.
             if key in said_before and body["kind"] in ("event.confirm", "event.dispute"):
                 continue
-            again_at = said_before.get(key, 0) + SAME_ACT_AGAIN
+            again_at = later(said_before.get(key, Instant(0)), SAME_ACT_AGAIN)
             if now < again_at:
                 self._perform_again, paced = earlier(self._perform_again, again_at), True
                 continue

@@ -10,11 +10,11 @@ let log time pass the deadline.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agents.agent import Agent
-from protocols.core.instants import SECOND, Duration, Instant
+from protocols.core.instants import SECOND, Duration, Instant, later
 from protocols.duties.duties import (
     CloseDuty,
     Duty,
@@ -54,13 +54,13 @@ MARGIN = SECOND
 LONGEST_WAIT_S = 30.0
 LAST_ANSWER_S = 3.0
 """How long a question that is under way when the room ends may take, so that its cost gets on record."""
-TICK_AGAIN: Duration = SECOND // 2
+TICK_AGAIN = Duration(SECOND // 2)
 MOST_TRIES = 8
-FIRST_RETRY: Duration = SECOND // 10
+FIRST_RETRY = Duration(SECOND // 10)
 """If the log took an entry and the room did not count it, it is said again after this time, then after twice that, and
 so on.
 """
-UNTICKABLE: Duration = 30 * SECOND
+UNTICKABLE = Duration(30 * SECOND)
 """How long ticks may change nothing, by this process's clock, before the clocks are considered to disagree."""
 FEWEST_IDLE_TICKS = 3
 
@@ -71,7 +71,7 @@ class _Answer:
 
     body: dict[str, Any]
     tries: int = 0
-    not_before: Instant = 0
+    not_before: Instant = field(default=Instant(0))
     disputed: bool = False
 
 
@@ -111,7 +111,7 @@ class Seat:
         self._opening: list[dict[str, Any]] = []
         """The cost in the box of the answer that is opened next."""
         self._overdue: str | None = None
-        self._tick_not_before: Instant = 0
+        self._tick_not_before = Instant(0)
         self._idle_ticks: list[Instant] = []
         self._ticked_at: Instant | None = None
 
@@ -222,7 +222,7 @@ class Seat:
             self._answers[duty.step or ""] = _Answer(excuse)
             return now
         answer.disputed = self._speaker.is_disputed(said)
-        answer.not_before = self._speaker.now() + (FIRST_RETRY << answer.tries)
+        answer.not_before = later(self._speaker.now(), Duration(FIRST_RETRY << answer.tries))
         answer.tries += 1
         return answer.not_before
 
@@ -371,7 +371,7 @@ class Seat:
     def _to_approve(self, duty: Duty, body: dict[str, Any]) -> ApprovalRequest | None:
         if self._mandate is None or not self._mandate.approve:
             return None
-        until = self._speaker.now() + int(self._time_left(duty) * SECOND)
+        until = later(self._speaker.now(), Duration(int(self._time_left(duty) * SECOND)))
         return request_for(self._mandate, self._name, body, self._replica.room, duty, until)
 
     async def _asked(self, duty: Duty) -> dict[str, Any]:
@@ -393,8 +393,8 @@ class Seat:
 
     async def _tick(self, duty: TickDuty) -> Instant:
         if self._ticked_at != duty.deadline:
-            self._ticked_at, self._idle_ticks, self._tick_not_before = duty.deadline, [], 0
-        due = max(duty.at + 1, self._tick_not_before)
+            self._ticked_at, self._idle_ticks, self._tick_not_before = duty.deadline, [], Instant(0)
+        due = max(Instant(duty.at + 1), self._tick_not_before)
         if self._speaker.now() < due:
             return due
         own = self._clock()
@@ -402,7 +402,7 @@ class Seat:
             raise ClockApart("clock: this process's clock is far past a deadline that the log's time does not reach")
         self._idle_ticks.append(own)
         await self._say({"kind": "room.tick"})
-        self._tick_not_before = self._speaker.now() + TICK_AGAIN
+        self._tick_not_before = later(self._speaker.now(), TICK_AGAIN)
         return self._tick_not_before
 
 

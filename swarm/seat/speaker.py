@@ -19,7 +19,7 @@ from math import inf
 from time import monotonic
 from typing import Any
 
-from protocols.core.instants import SECOND, Duration, Instant
+from protocols.core.instants import SECOND, Duration, Instant, later
 from swarm.backoff import Backoff
 from swarm.errors import BadEntry, RolledBack, SecondProcess, Unavailable, Unsaid, WireError, WrongLast
 from swarm.log.port import Stored
@@ -54,7 +54,7 @@ class Speaker:
         self, identity: Identity, replica: Replica, outbox: Outbox, clock: Callable[[], Instant], *, patience_s: float
     ) -> None:
         self.identity = identity
-        self.behind: Instant = 0
+        self.log_ahead = Duration(0)
         """Best estimate of the log's clock minus this process's clock."""
         self._replica = replica
         self._outbox = outbox
@@ -82,9 +82,9 @@ class Speaker:
         own, beat = self._clock(), monotonic()
         own_before, beat_before = self._looked
         if abs(own - own_before - (beat - beat_before) * SECOND) > STEP or beat > self._doubted_s:
-            self.behind = 0
+            self.log_ahead = Duration(0)
         self._looked = own, beat
-        return own + self.behind
+        return later(own, self.log_ahead)
 
     async def recover(self) -> None:
         """Send what was stored and has not come back again: the same bytes, so that nothing is said twice.
@@ -302,7 +302,7 @@ class Speaker:
         if record is None or record.id != entry.id:
             return
         self.now()
-        self.behind = min(0, record.stored - entry.sent) or max(0, record.stored - acknowledged)
+        self.log_ahead = Duration(min(0, record.stored - entry.sent) or max(0, record.stored - acknowledged))
         self._doubted_s = monotonic() + BELIEVED_S if self.is_disputed(entry) else inf
 
 

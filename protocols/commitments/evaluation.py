@@ -80,7 +80,7 @@ def end_of(end: End, instance: Instance) -> Limit:
 
 
 def last_of_run(start: Start, duration: Duration, instance: Instance) -> Instant:
-    """Return the last instant of a clock's run from *start*; one that began under a suspension waits for its end."""
+    """Return the last instant of a clock's run from *start*; a run that began under a suspension waits for its end."""
     began, last = start.at, later(start.at, duration)
     for stopped, resumed in instance.suspensions:
         if stopped <= began < resumed:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_rooms import member, room
 
 from swarm.broker.server import Broker
 from swarm.clock import utc_now
@@ -20,6 +19,7 @@ from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica
 from swarm.seat.speaker import Speaker
 from swarm.signed.identity import Identity
+from tests.support.small_rooms import member, room
 from tests.swarm.cli.busy_fold import RECORDS
 
 HERE = Path(__file__).resolve().parent

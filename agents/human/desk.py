@@ -200,7 +200,7 @@ class Desk:
 
 
 def _offered(act: Message, duty: PerformDuty) -> OfferAsked | None:
-    """Return the delegation that *act* accepts, as it stands; None if it accepts none that there is."""
+    """Return the delegation that *act* accepts, as it stands; None if there is no such delegation."""
     if not isinstance(act, AcceptCommitment):
         return None
     return next((o for o in duty.offers if (o.id, o.commitment) == (act.offer, act.commitment)), None)

@@ -147,7 +147,7 @@ def all_numbers(of: Iterable[Value]) -> bool:
 
 
 async def promises(screen: Screen, made: Iterable[CommitmentTerms | PromiseKnown]) -> None:
-    """Show promises whole: their terms, and how they stand where that is known."""
+    """Show promises in full: their terms, and their state if it is known."""
     for terms in made:
         condition = [terms.antecedent] if terms.antecedent is not None else []
         each = [terms.each] if terms.each is not None else []
@@ -175,7 +175,7 @@ async def _standing(screen: Screen, known: PromiseKnown) -> None:
 
 
 async def offer(screen: Screen, offered: OfferAsked, member: str) -> None:
-    """Show a delegation to *member* whole: the promise as it stands, who offers it, and why."""
+    """Show a delegation to *member* in full: the promise as it stands, who offers it, and why."""
     await screen.say(
         "  {} offers you to owe {} in its place, to {}:", offered.debtor, offered.commitment, offered.creditor
     )

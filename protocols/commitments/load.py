@@ -1,10 +1,10 @@
-"""What one record may cost to fold: bounds on what a room's commitments could make a tracker do, kept before they can.
+"""What one record may cost to fold: bounds on the work that a room's commitments can cause, checked in advance.
 
-Whatever is said next, each commitment is judged at most once for each of its ends and things counted, and each time it
-looks at all of them: the square of its size. A commitment with ``each`` does so for every value that reports have
-named, and one that waits for the state of another for every instance of that one. These products are bounded. What
-would bring a room beyond a bound is refused, so that no record takes an honest member the time in which it owes an
-answer.
+Whatever is said next, each commitment is judged at most once for each of its ends and counted things, and each time it
+looks at all of them: the square of its size. A commitment with ``each`` does this for every value that reports have
+named, and one that waits for the state of another does it for every instance of the other. These products are bounded.
+Whatever would bring a room beyond a bound is refused, so that no record costs an honest member the time in which it
+owes an answer.
 """
 
 from collections import Counter
@@ -17,15 +17,15 @@ from protocols.commitments.conditions import ConditionError
 from protocols.commitments.programs import Program
 
 MOST_INSTANCES: Final = 10_000
-"""Instances that the commitments of a room may have in all."""
+"""How many instances the commitments of a room may have in total."""
 MOST_COMMITMENTS: Final = 2_000
-"""Commitments that a room may have."""
+"""How many commitments a room may have."""
 MOST_OWED: Final = 500
-"""Commitments that one member may have made in a room."""
+"""How many commitments one member may have made in a room."""
 MOST_WORK: Final = 500_000
-"""How often all that the commitments count may be looked at because of one record."""
+"""How often the things that commitments count may be looked at because of one record."""
 MOST_RECALLED: Final = 200_000
-"""How often what was said before may have to be counted for commitments that are made later."""
+"""How often past facts may have to be counted for commitments that are made later."""
 
 
 def weight(program: Program) -> int:
@@ -39,8 +39,8 @@ class Load:
     """The load of one room.
 
     ``values`` are those that reports have named, by the attribute that some commitment has as its ``each``; ``opens``
-    gives these attributes by event. ``weights`` and ``counts`` are of the commitments with one ``each`` (or none),
-    ``waits`` the weights of those that wait for a state of others, by the ``each`` of either.
+    maps events to these attributes. ``weights`` and ``counts`` are those of the commitments with the same ``each`` (or
+    none); ``waits`` are the weights of commitments that wait for a state of others, by the ``each`` of both.
     """
 
     most_instances: int = MOST_INSTANCES
@@ -53,7 +53,7 @@ class Load:
     waits: Counter[tuple[str | None, str | None]] = field(default_factory=Counter)
 
     def add(self, programs: Sequence[Program], values: Mapping[str, Iterable[str]]) -> None:
-        """Count *programs* that are made together; *values* are those that reports have named for them before."""
+        """Count *programs*, which are made together; *values* are those that earlier reports have named for them."""
         for program in programs:
             self.eaches[program.id] = program.each
             self.owed[program.debtor] += 1
@@ -68,7 +68,7 @@ class Load:
             self.values.setdefault(each, set()).update(named)
 
     def check(self, programs: Sequence[Program], values: Mapping[str, Iterable[str]], recalled: int) -> None:
-        """Raise `ConditionError` if *programs*, for which *recalled* past facts count, would go beyond a bound."""
+        """Raise `ConditionError` if *programs* would exceed a bound; *recalled* past facts count for them."""
         with_them = deepcopy(self)
         with_them.add(programs, values)
         problem = with_them._too_many() or with_them._problem()
@@ -78,7 +78,7 @@ class Load:
             raise ConditionError(problem)
 
     def report(self, event: str, attributes: Mapping[str, str]) -> str | None:
-        """Count what a report of *event* may open; return what it would bring too far, and count nothing then."""
+        """Count what a report of *event* may open; if that exceeds a bound, return which one, and count nothing."""
         new = [(each, attributes[each]) for each in self.opens.get(event, ()) if each in attributes]
         new = [(each, value) for each, value in new if value not in self.values.setdefault(each, set())]
         for each, value in new:

@@ -85,7 +85,7 @@ class Machine(Registry):
     transitions: list[Transition] = field(default_factory=list)
     past: list[Fact] | None = None
     told: Counter[str | tuple[str, str]] = field(default_factory=Counter)
-    """How many facts of the past there are of each event, and of each state of a commitment."""
+    """How many past facts there are of each event, and of each state of a commitment."""
     _work: list[tuple[int, int]] = field(default_factory=list)
 
     # -- terms ----------------------------------------------------------------------------------------------------

@@ -32,9 +32,9 @@ class Registry:
     opened_by: dict[str, list[str]] = field(default_factory=dict)
     remedies: dict[str, list[tuple[str, str | None]]] = field(default_factory=dict)
     states: dict[str, dict[str, State]] = field(default_factory=dict)
-    """The state of each commitment and of its open instances, by name: kept, so that nobody has to work it out."""
+    """The state of each commitment and of its open instances, by name; kept, so that it need not be recomputed."""
     live: dict[int, Instance] = field(default_factory=dict)
-    """What has been created and has not ended, by number."""
+    """The instances that were created and have not ended, by number."""
     deadlines: Deadlines = field(init=False)
 
     def __post_init__(self) -> None:
@@ -139,7 +139,7 @@ class Registry:
         return made
 
     def moved(self, instance: Instance) -> None:
-        """Take note of the state of *instance*, which has changed or is known for the first time."""
+        """Record the state of *instance*, which has changed or is known for the first time."""
         self.states[instance.program.id][instance.name] = instance.state
         if instance.state in OPEN_STATES and not instance.is_base:
             self.live[instance.number] = instance

@@ -131,7 +131,7 @@ def moving(machine: Machine) -> list[str]:
 
 
 def is_moving(machine: Machine) -> bool:
-    """Return whether `moving` finds anything, without looking at all there is."""
+    """Return whether `moving` would find anything, without looking at everything."""
     nothing: set[str] = set()
     return any(_can_change(machine, instance, nothing) for instance in machine.live.values())
 

@@ -122,7 +122,7 @@ class Tracker:
             self._load.add([program], self._named([program]))
 
     def check_load(self, made: Sequence[CommitmentTerms]) -> None:
-        """Raise `ConditionError` if a room that has the commitments *made* too might take too long to fold."""
+        """Raise `ConditionError` if a room with the additional commitments *made* could take too long to fold."""
         if self._load is None:
             return
         confirmable = frozenset(name for name, rule in self.events.items() if rule.confirmed_by is not None)
@@ -287,7 +287,7 @@ class Tracker:
         return {name: state.value for states in self._machine.states.values() for name, state in states.items()}
 
     def is_moving(self) -> bool:
-        """Return whether anything is open that something said, or time alone, can still change."""
+        """Return whether anything is open that an act, or time alone, can still change."""
         self._integrate()
         return is_moving(self._machine)
 

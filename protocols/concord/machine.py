@@ -173,7 +173,7 @@ class Concord(Stage):
 
     def _first_selection(self, present: Sequence[str]) -> Turn:
         self.table.record(self.ballot.contents)
-        # Without everyone's ballot nothing is selected: whoever keeps its nonce back gets no other order of ties.
+        # Without everyone's ballot nothing is selected: a member that keeps its nonce back gets no other order of ties.
         self.beacon = digest([self.ballot.nonces[m] for m in self.setting.members if m in self.ballot.nonces])
         self.selection = self.first_selection = self._select(self.status_quo)
         self.standing = self.selection.standing

@@ -62,9 +62,9 @@ class ClaimKnown(Message):
 
 
 class PromiseKnown(Message):
-    """A promise as it stands: its terms with the parties of the day, and its state.
+    """A promise as it stands: its terms with the current parties, and its state.
 
-    ``id`` is the commitment's, or the name of one instance. ``answerable`` are earlier debtors, who still answer.
+    ``id`` is the commitment's, or the name of one instance. ``answerable`` are earlier debtors, who remain answerable.
     ``instances`` are the states of its instances, by their names; with ``each``, more may open.
     """
 
@@ -89,7 +89,7 @@ class OwnAnswers(Message):
     reserve: int | None = None
     scores: dict[str, int | None] = Field(default_factory=dict)
     promises: list[PromiseKnown] = Field(default_factory=list)
-    """The promises to which it is or was a party and those offered to it, as they stand, and what these depend on."""
+    """The promises to which the member is or was a party, those offered to it, and what these depend on."""
 
 
 class Briefing(Message):

@@ -15,7 +15,7 @@ from protocols.messages.concord import Issue, Option
 FEWEST_MEMBERS, MOST_MEMBERS = 2, 64
 MOST_TERMS = 50
 MOST_COMPARED = 20_000
-"""How many meanings may be compared in a room: pairs of members × terms. The result may list each of them."""
+"""How many comparisons of meanings a room may need: pairs of members × terms. The result may list each of them."""
 MOST_NOMINATIONS = 3
 SHORTEST_STEP_S = 2
 TASK = "task"
@@ -35,7 +35,7 @@ VERSIONS = {
 
 
 def most_terms(members: int) -> int:
-    """Return how many terms, `TASK` included, a room of so many *members* can have."""
+    """Return how many terms, `TASK` included, a room with this number of *members* can have."""
     return min(MOST_TERMS + 1, MOST_COMPARED // (members * (members - 1) // 2))
 
 

@@ -1,7 +1,7 @@
-"""Promises as they stand, whole: what somebody is to know before it says yes to one.
+"""Promises as they stand, in full: what a member needs to know before it accepts one.
 
-The terms of a commitment never change, but its parties do, and what it comes to depends on others: those that its
-conditions name, and those that wait for it.
+The terms of a commitment never change, but its parties do, and its effect depends on others: those that its conditions
+name, and those that wait for it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ from protocols.messages.commitments import CommitmentTerms
 
 
 def as_made(terms: CommitmentTerms) -> PromiseKnown:
-    """Return a promise by its terms alone: one that nobody has made yet."""
+    """Return a promise that nobody has made yet, from its terms alone."""
     return PromiseKnown.model_validate({**terms.plain(), "state": "none"})
 
 
@@ -56,7 +56,7 @@ class Standing:
         )
 
     def taken_over(self, name: str, member: str) -> PromiseKnown | None:
-        """Return the commitment or instance *name* as it is once *member* has become its debtor; None if unknown."""
+        """Return the commitment or instance *name* with *member* as its debtor; None if it is unknown."""
         found = self.known(name)
         if found is None:
             return None
@@ -64,7 +64,7 @@ class Standing:
         return found.model_copy(update={"debtor": member, "answerable": earlier})
 
     def bound_up(self, names: Iterable[str], made: Collection[CommitmentTerms] = ()) -> list[PromiseKnown]:
-        """Return what *names* are bound up with, without themselves: what waits for them, and what all that names.
+        """Return the promises related to *names*, without themselves: those that wait for them, and what these name.
 
         *made* are terms that the tracker does not know yet.
         """
@@ -81,7 +81,7 @@ class Standing:
     def concerning(self, member: str, offered: Iterable[str] = ()) -> list[PromiseKnown]:
         """Return the promises to which *member* is or was a party, those *offered* to it, and what these depend on.
 
-        An instance stands for itself where its parties are not those of its commitment.
+        An instance is listed by itself if its parties differ from those of its commitment.
         """
         offers, names = set(offered), []
         for name, status in self.statuses.items():
@@ -100,7 +100,7 @@ def _named(terms: CommitmentTerms) -> set[str]:
 
 
 def _reached(start: Collection[str], to: Mapping[str, Collection[str]]) -> set[str]:
-    """Return *start* and all that can be reached from there."""
+    """Return *start* and everything that can be reached from it."""
     found, look = set(start), list(start)
     while look:
         new = set(to.get(look.pop(), ())) - found

@@ -54,7 +54,7 @@ class Promises:
     reported: dict[str, list[ReportAsked]] = field(default_factory=dict)
     operated: dict[str, list[OperationDone]] = field(default_factory=dict)
     delegated: dict[str, str] = field(default_factory=dict)
-    """The reasons of delegations, where there is one, by their entries."""
+    """The reasons of delegations that have one, by their entries."""
     exchanges: dict[str, Exchange] = field(default_factory=dict)
     """The acts on each commitment since the last new fact, with the state that each one met."""
     vain: dict[str, Exchange] = field(default_factory=dict)
@@ -243,7 +243,7 @@ class Promises:
         return Duration(0 if logged is None else max(0, now - logged))
 
     def offers(self, member: str) -> list[OfferAsked]:
-        """Return the delegations that *member* may accept, whole: each of a commitment, or of one instance alone."""
+        """Return the delegations that *member* may accept, in full: each of a commitment, or of a single instance."""
         offers = self.tracker.offers(member)
         if not offers:
             return []

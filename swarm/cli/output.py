@@ -26,7 +26,7 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def offer_lines(offer: Mapping[str, Any]) -> list[str]:
-    """Return a delegation (`protocols.duties.duties.OfferAsked` as JSON) whole, for people: nothing is left out."""
+    """Return a delegation (`protocols.duties.duties.OfferAsked` as JSON) in full, for people: nothing is left out."""
     promise = offer["promise"]
     terms = f"if {promise['if']} then {promise['then']}" if "if" in promise else promise["then"]
     lines = [

@@ -40,7 +40,7 @@ class Hooks:
     def tell_of(self, status: Mapping[str, Any]) -> None:
         """Report what is new in *status* (see `swarm.ledger.status.status_of`)."""
         for awaited in status["waiting"]:
-            # By its position: a second report of the same event is a second thing, and so is an offer made anew.
+            # By its position, because a second report of the same event counts separately, and so does a new offer.
             which = (awaited["member"], awaited["for"], str(awaited["position"]))
             self._tell("waiting", which, status, awaited)
         for name, promise in status["promises"].items():

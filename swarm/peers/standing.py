@@ -156,9 +156,9 @@ class StandingPeer:
         self._hooks = Hooks(file.on)
         self._rooms: dict[str, anyio.CancelScope] = {}
         self._group: TaskGroup | None = None
-        """The rooms that are attended to; there while `run` runs."""
+        """The rooms in which the peer takes part; set while `run` runs."""
         self._left = asyncio.Event()
-        """Set whenever a room is no longer attended to."""
+        """Set whenever the peer's part in a room ends."""
         self._seated: set[str] = set()
         self._leaving: dict[str, _Leaving] = {}
         self._done: dict[str, None] = {}

@@ -208,7 +208,7 @@ def requests_in(directory: Path) -> list[tuple[Path, ApprovalRequest]]:
                 continue
             with contextlib.suppress(OSError, ValidationError):
                 request = ApprovalRequest.model_validate_json(path.read_bytes())
-                # What somebody has changed is not what would be signed.
+                # A changed request is not what would be signed.
                 if path.stem == request.id == request.whole:
                     found.append((path, request))
     return sorted(found, key=lambda each: (each[1].until or "~", each[1].id))

@@ -4,8 +4,8 @@ The mandate says what binds (``approve: [ratify, promise]``): a signature under 
 member a debtor. The peer asks with the very body that it would sign. Without a yes in time nothing of it is signed, and
 the record gets only the person's reason.
 
-A request's id is the digest of what it shows. So a peer that starts again finds the answer that was given, and a yes is
-a yes to that alone: if the room has moved on meanwhile and made something else of it, it is asked for anew.
+A request's id is the digest of what it shows. So a restarted peer finds an answer that was given before, and a yes
+holds for exactly what was shown: if the room has meanwhile changed its meaning, the person is asked again.
 """
 
 import asyncio
@@ -52,10 +52,10 @@ class ApprovalRequest(Message):
 
     @property
     def whole(self) -> str:
-        """The digest of all that a yes is to: the id, unless somebody changed the request.
+        """The digest of everything to which a yes applies: the id, unless somebody changed the request.
 
-        How long there is to answer is no part of it. Neither are the instances that there are, since a promise for each
-        of something is shown with those to come, nor how far what is bound up with it has come.
+        It does not include the time left to answer, the existing instances (a promise with ``each`` is shown with those
+        to come), or the progress of related promises.
         """
         shown = self.plain()
         for promise in (*shown.get("promises", ()), *shown.get("bound_up", ())):
@@ -132,7 +132,7 @@ def _details(mandate: Mandate, member: str, body: Mapping[str, Any], room: Room,
 
 
 def _made(room: Room, mine: list[CommitmentTerms], made: list[CommitmentTerms]) -> dict[str, Any]:
-    """Return what the promises *mine* stand for, of those *made* at once."""
+    """Return what the promises *mine* stand for, out of those *made* together."""
     if not mine or room.tracker is None:
         return {}
     shown = {terms.id for terms in made}
@@ -196,7 +196,7 @@ class Pending:
         return True
 
     def _drop(self, body: dict[str, Any]) -> None:
-        """Ask no more for *body* as it was shown before."""
+        """Withdraw the request for *body* as it was shown before."""
         for id_ in [id_ for id_, (asked, _) in self._tasks.items() if asked == body]:
             self._tasks.pop(id_)[1].cancel()
             self._known.discard(id_)
@@ -204,7 +204,8 @@ class Pending:
     def settled(self, room: Room) -> list[tuple[dict[str, Any], str | None]]:
         """Return each body that was answered since the last call, with the reason if it is not approved.
 
-        What has come to mean something else in *room* since it was shown is asked for anew, whatever the answer was.
+        If the meaning of a body in *room* has changed since it was shown, it is asked for again, whatever the answer
+        was.
         """
         done = [id_ for id_, (_, task) in self._tasks.items() if task.done()]
         settled: list[tuple[dict[str, Any], str | None]] = []
@@ -220,7 +221,7 @@ class Pending:
         return settled
 
     def _still(self, id_: str, body: dict[str, Any], room: Room) -> bool:
-        """Return whether *body* is still what was shown as *id_*; ask for it anew if it is not."""
+        """Return whether *body* is still what was shown as *id_*; ask for it again if it is not."""
         assert self._mandate is not None
         request = request_for(self._mandate, self._name, body, room)
         if request is not None and request.id == id_:

@@ -358,7 +358,7 @@ class Seat:
     async def _approved(self, duty: Duty, body: dict[str, Any]) -> dict[str, Any]:
         """Return *body* once a person has approved it, if the mandate requires that; raise `NotApproved`.
 
-        What has come to mean something else since it was shown is asked for anew.
+        If its meaning has changed since it was shown, the person is asked again.
         """
         shown, request = None, self._to_approve(duty, body)
         while request is not None and request.id != shown:

@@ -7,7 +7,7 @@ awaits.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -55,6 +55,49 @@ async def unless(event: asyncio.Event, work: Callable[[], Awaitable[T]], *, grac
         result = await work()
         group.cancel_scope.cancel()
     return result
+
+
+class Started(Generic[T]):
+    """Work that was started in a group by `start`, for whoever started it to look at."""
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+        self._scope = anyio.CancelScope()
+        self._value: T | None = None
+        self._error: Exception | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the work has ended, however it did."""
+        return self.ended.is_set()
+
+    def cancel(self) -> None:
+        """End the work; nobody asks for its result then."""
+        self._scope.cancel()
+
+    def result(self) -> T:
+        """Return what the ended work came to, or raise what it raised."""
+        assert self.done, "the work has not ended"
+        if self._error is not None:
+            raise self._error
+        return cast(T, self._value)
+
+    async def _run(self, work: Callable[[], Awaitable[T]], then: Callable[[], None]) -> None:
+        try:
+            with self._scope:
+                self._value = await work()
+        except Exception as error:
+            self._error = error
+        finally:
+            self.ended.set()
+            then()
+
+
+def start(group: TaskGroup, work: Callable[[], Awaitable[T]], then: Callable[[], None]) -> Started[T]:
+    """Start *work* in *group*, and call *then* when it ends. What it raises is kept for `Started.result`."""
+    started = Started[T]()
+    group.start_soon(started._run, work, then)
+    return started
 
 
 @asynccontextmanager

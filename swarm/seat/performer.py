@@ -9,6 +9,7 @@ import concurrent.futures
 import logging
 import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from agents.agent import Performed
@@ -26,6 +27,7 @@ from swarm.seat.mandate import Mandate
 from swarm.seat.mind import Mind
 from swarm.seat.replica import Replica
 from swarm.seat.speaker import Speaker
+from swarm.tasks import Started
 
 _log = logging.getLogger(__name__)
 
@@ -60,9 +62,11 @@ class Performer:
         replica: Replica,
         speaker: Speaker,
         say: Callable[[dict[str, Any]], Awaitable[Any]],
+        think: Callable[[Callable[[], Awaitable[Performed]]], Started[Performed]],
         approver: Approver | None = None,
     ) -> None:
-        self.task: asyncio.Task[Performed] | None = None
+        self._think = think
+        self.task: Started[Performed] | None = None
         """The question that the mind is still thinking about, if any."""
         self._name = name
         self._mind = mind
@@ -97,7 +101,7 @@ class Performer:
         look = await self._approved(duty)
         task = self.task
         if task is not None:
-            if not task.done():
+            if not task.done:
                 return look
             self.task = None
             await self._act(duty, task)
@@ -108,9 +112,9 @@ class Performer:
             self._asked = _situation(now[0]) if now else ""
             if not now or self._asked in self._given_up:
                 return look
-            self.task = asyncio.create_task(self._performed(now[0]))
+            self.task = self._think(partial(self._performed, now[0]))
             await asyncio.sleep(0)
-            if self.task.done():
+            if self.task.done:
                 return await self.follow(now[0])
         return earlier(self._perform_again, later(self._speaker.now(), APPROVAL_AGAIN) if self._pending else None)
 
@@ -152,7 +156,7 @@ class Performer:
                 raise
         return performed
 
-    async def _act(self, duty: PerformDuty, task: "asyncio.Task[Performed]") -> None:
+    async def _act(self, duty: PerformDuty, task: Started[Performed]) -> None:
         """Say the acts that *task* returned, one by one.
 
         An act outside the mandate is left out, and the others are said.

@@ -9,9 +9,13 @@ let log time pass the deadline.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
 
 from agents.agent import Agent
 from protocols.core.instants import SECOND, Duration, Instant, later
@@ -44,8 +48,10 @@ from swarm.seat.speaker import Speaker
 from swarm.signed.entry import Entry
 from swarm.signed.identity import Identity
 from swarm.signed.sealing import open_box
-from swarm.tasks import end
+from swarm.tasks import Started, start, together, until_first
 from swarm.text import visible
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -104,13 +110,16 @@ class Seat:
         self._replica = replica
         self._clock = clock
         self._speaker = Speaker(identity, replica, outbox, clock, patience_s=patience_s)
-        self._thinking: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        self._thinking: dict[str, Started[dict[str, Any]]] = {}
+        self._woken = asyncio.Event()
+        """Set whenever an answer is there."""
+        self._group: TaskGroup | None = None
+        """What is being thought about; there while `run` runs."""
         self._answers: dict[str, _Answer] = {}
         self._sealing: dict[str, list[dict[str, Any]]] = {}
         """The costs in the box of an answer that has not been said yet, by step."""
         self._opening: list[dict[str, Any]] = []
         """The cost in the box of the answer that is opened next."""
-        self._overdue: str | None = None
         self._tick_not_before = Instant(0)
         self._idle_ticks: list[Instant] = []
         self._ticked_at: Instant | None = None
@@ -121,42 +130,52 @@ class Seat:
         Raises `SecondProcess`, `ClockApart`, or a `WireError` if the log stays out of reach or refuses.
         """
         performer = Performer(
-            self._name, self._mind, self._mandate, self._replica, self._speaker, self._say, self._approver
+            self._name,
+            self._mind,
+            self._mandate,
+            self._replica,
+            self._speaker,
+            self._say,
+            self._start,
+            self._approver,
         )
         try:
-            await self._speaker.recover()
-            while not self._replica.room.over:
-                self._speaker.alone()
-                seen = self._replica.version
-                duties = self._replica.room.duties(self._name)
-                self._forget({duty.step for duty in duties})
-                timer, self._overdue = None, None
-                for duty in duties:
-                    timer = earlier(timer, await self._follow(duty, performer))
-                    if self._replica.version != seen:
-                        break
-                else:
-                    await self._wait(seen, timer, performer.task)
-            await self._last_words(performer)
+            async with together() as self._group:
+                try:
+                    await self._keep(performer)
+                finally:
+                    # The mind's remaining questions may run in this event loop, and end before it does.
+                    self._forget(set())
+                    performer.close()
+                    self._group.cancel_scope.cancel()
         finally:
-            await self._let_go(performer)
+            self._mind.close()
+
+    async def _keep(self, performer: Performer) -> None:
+        """Keep the seat until the room is over."""
+        await self._speaker.recover()
+        while not self._replica.room.over:
+            self._speaker.alone()
+            self._woken.clear()
+            seen = self._replica.version
+            duties = self._replica.room.duties(self._name)
+            self._forget({duty.step for duty in duties})
+            timer = None
+            for duty in duties:
+                timer = earlier(timer, await self._follow(duty, performer))
+                if self._replica.version != seen:
+                    break
+            else:
+                await self._wait(seen, timer)
+        await self._last_words(performer)
 
     async def _last_words(self, performer: Performer) -> None:
         """Put on record what was used and no entry has carried yet, including a question that is still under way."""
         if not self._free and performer.task is not None:
-            await asyncio.wait({performer.task}, timeout=LAST_ANSWER_S)
+            with anyio.move_on_after(LAST_ANSWER_S):
+                await performer.task.ended.wait()
         if self._purse.unsaid:
             await self._say({"kind": "room.tick"})
-
-    async def _let_go(self, performer: Performer) -> None:
-        """End the mind's remaining questions before the event loop ends, because they may run in it."""
-        thinking = {task for task in (*self._thinking.values(), performer.task) if task is not None}
-        self._forget(set())
-        performer.close()
-        try:
-            await end(thinking)
-        finally:
-            self._mind.close()
 
     def _forget(self, steps: set[str | None]) -> None:
         """Drop answers to steps other than these: they would be late."""
@@ -167,20 +186,15 @@ class Seat:
         for step in [step for step in self._sealing if step not in steps]:
             self._purse.unseal(self._sealing.pop(step))
 
-    async def _wait(self, seen: int, timer: Instant | None, performing: asyncio.Task[Any] | None) -> None:
-        changed = asyncio.ensure_future(self._replica.changed(seen))
-        # An answer to a step that is overdue is not worth waiting for.
-        waiting: set[asyncio.Future[Any]] = {
-            changed,
-            *(task for step, task in self._thinking.items() if step != self._overdue),
-        }
-        if performing is not None:
-            waiting.add(performing)
+    async def _wait(self, seen: int, timer: Instant | None) -> None:
+        """Wait for a change of the room beyond version *seen*, an answer, or *timer* by the log's clock."""
         left_s = LONGEST_WAIT_S if timer is None else max(0.0, (timer - self._speaker.now()) / SECOND)
-        try:
-            await asyncio.wait(waiting, timeout=min(left_s, LONGEST_WAIT_S), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            changed.cancel()
+        with anyio.move_on_after(min(left_s, LONGEST_WAIT_S)):
+            await until_first(partial(self._replica.changed, seen), self._woken.wait)
+
+    def _start(self, work: Callable[[], Awaitable[T]]) -> Started[T]:
+        assert self._group is not None
+        return start(self._group, work, self._woken.set)
 
     async def _follow(self, duty: Duty, performer: Performer) -> Instant | None:
         """Do one duty as far as possible now; return when to look again, by the log's clock."""
@@ -190,7 +204,6 @@ class Seat:
             return await performer.follow(duty)
         assert duty.step is not None and duty.deadline is not None
         if self._speaker.now() > duty.deadline:
-            self._overdue = duty.step
             return None
         answer = self._answers.get(duty.step)
         if answer is None:
@@ -296,10 +309,10 @@ class Seat:
         assert duty.step is not None
         task = self._thinking.get(duty.step)
         if task is None:
-            task = self._thinking[duty.step] = asyncio.create_task(self._answer(duty))
+            task = self._thinking[duty.step] = self._start(partial(self._answer, duty))
             # Most minds answer at once; give this one the chance to do so.
             await asyncio.sleep(0)
-        if not task.done():
+        if not task.done:
             return None
         del self._thinking[duty.step]
         return task.result()

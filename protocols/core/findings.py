@@ -59,6 +59,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "duplicate_key": (FAULT, "One object holds a key twice, so that readers could see different values."),
     "not_canonical": (FAULT, "The bytes are not the canonical form (RFC 8785) of what they say."),
     "bad_envelope": (FAULT, "The entry lacks a field, has an unknown one, or one of the wrong form."),
+    "bad_key": (FAULT, "What stands for a public key is none: its form, or a point that no key may be."),
     "wrong_room": (FAULT, "The entry was signed for another room."),
     "bad_signature": (FAULT, "The signature is not the author's."),
     # entries that do not continue their author's chain

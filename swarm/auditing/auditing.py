@@ -30,7 +30,7 @@ from swarm.ledger.proof import find_proofs
 from swarm.log.port import Stored
 from swarm.signed.checkpoint import Checkpoint
 from swarm.signed.entry import brief
-from swarm.signed.identity import is_public_key
+from swarm.signed.identity import NO_KEY, is_public_key
 
 __all__ = ["AuditResult", "audit", "read_roster"]
 
@@ -48,7 +48,7 @@ def read_roster(path: PathLike) -> dict[str, str]:
         raise document.error((), "a roster maps each member's name to its public key")
     for name, key in roster.items():
         if not isinstance(key, str) or not is_public_key(key):
-            raise document.error((name,), "not a public key: 56 characters that begin with U")
+            raise document.error((name,), NO_KEY)
     return {str(name): key for name, key in roster.items()}
 
 

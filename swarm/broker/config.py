@@ -8,7 +8,7 @@ from pathlib import Path
 from swarm.errors import BadInput
 from swarm.log import subjects as names
 from swarm.log.tls import ServerTls
-from swarm.signed.identity import is_public_key
+from swarm.signed.identity import NO_KEY, is_public_key
 
 DEFAULT_STORE_BYTES = 1024**3
 LEAST_STORE_BYTES = 1024**2
@@ -86,7 +86,7 @@ def config_for_others(members: Iterable[str], setup_key: str | None = None) -> s
 def _accounts(members: list[str], setup_key: str | None) -> list[str]:
     for key in [*members, *([setup_key] if setup_key else [])]:
         if not is_public_key(key):
-            raise BadInput(f"{key!r} is no public key in nkey text: 56 characters that begin with U")
+            raise BadInput(f"{key!r} is {NO_KEY}")
     services = [
         names.ROOM_SUBJECTS.replace(">", "*.*"),
         names.INVITE_SUBJECTS.replace(">", "*.*"),

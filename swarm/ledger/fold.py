@@ -18,7 +18,7 @@ from swarm.errors import BadEntry
 from swarm.ledger.chain import Chain, Link, Record
 from swarm.log.port import Stored
 from swarm.signed.entry import brief, is_signed, parse_entry
-from swarm.signed.identity import is_public_key
+from swarm.signed.identity import NO_KEY, is_public_key
 
 LONGEST_REASON = 400
 """Characters of a model's error about a body, because the error may quote what was sent."""
@@ -130,7 +130,7 @@ def read_opening(stored: Stored, room: str) -> RoomOpen:
         raise BadEntry("bad_opening", "the author of an opening is one of its members")
     for member in body.roster:
         if not is_public_key(member.key):
-            raise BadEntry("bad_opening", f"roster: the key of {member.name} is no public key")
+            raise BadEntry("bad_key", f"roster: the key of {member.name} is {NO_KEY}")
     if entry.n != 1 or entry.prev is not None or entry.seen_count != 0:
         raise BadEntry("bad_opening", "an opening is its author's first entry and has seen nothing")
     skew = abs(stored.stored - entry.sent)

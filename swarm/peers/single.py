@@ -21,7 +21,7 @@ from swarm.seat.outbox import FileOutbox, MemoryOutbox, Outbox
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.signed.entry import Entry
-from swarm.signed.identity import Identity, is_public_key
+from swarm.signed.identity import NO_KEY, Identity, is_public_key
 from swarm.tasks import alone, until_first
 from swarm.visit.keeping import Kept, opening_file
 
@@ -104,7 +104,7 @@ async def aopen_room(
         if member.key is None:
             raise document.error(("members", place), f"{member.name} has no key: a room for peers elsewhere needs all")
         if not is_public_key(member.key):
-            raise document.error(("members", place, "key"), f"{member.key} is no public key: a character is wrong")
+            raise document.error(("members", place, "key"), f"{member.key} is {NO_KEY}")
         if member.key in keys.values():
             raise document.error(("members", place, "key"), f"{member.key} sits there already: nobody has two seats")
         keys[member.name] = member.key

@@ -38,7 +38,7 @@ from swarm.scenario.minds import make_agent
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.seat.speaker import Speaker
-from swarm.signed.identity import Identity, is_public_key
+from swarm.signed.identity import NO_KEY, Identity, is_public_key
 from swarm.signed.invitation import Invitation, read_invitations
 from swarm.tasks import together, until_first, whatever_happens
 from swarm.text import visible
@@ -422,5 +422,5 @@ def accepted_openers(file: AgentFile, more: Iterable[str]) -> frozenset[str]:
     openers = frozenset([*file.accepts.openers, *more])
     for opener in sorted(openers):
         if not is_public_key(opener):
-            raise BadInput(f"an accepted opener is a public key, 56 characters that begin with U; {opener!r} is none")
+            raise BadInput(f"an accepted opener: {opener!r} is {NO_KEY}")
     return openers

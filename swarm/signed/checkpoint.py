@@ -7,7 +7,7 @@ from typing import Any
 from protocols.core.canonical import canonical
 from swarm.errors import BadEntry
 from swarm.signed import base64url
-from swarm.signed.identity import Identity, verify
+from swarm.signed.identity import NO_KEY, Identity, is_public_key, verify
 
 DOMAIN = b"swarm/checkpoint/1"
 _HEX = re.compile(r"[0-9a-f]{64}")
@@ -57,4 +57,6 @@ def parse_checkpoint(plain: Any) -> Checkpoint:
     texts = all(type(inner[name]) is str for name in ("by", "head", "room", "sig"))
     if not texts or type(inner["count"]) is not int or inner["count"] < 0 or _HEX.fullmatch(inner["head"]) is None:
         raise BadEntry("bad_envelope", "a checkpoint's count is a number, the rest is text")
+    if not is_public_key(inner["by"]):
+        raise BadEntry("bad_key", f"by is {NO_KEY}")
     return Checkpoint(inner["by"], inner["count"], inner["head"], inner["room"], inner["sig"])

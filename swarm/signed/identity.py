@@ -34,10 +34,13 @@ _SEED = re.compile(r"SU[A-Z2-7]{56}")
 _NONCE = re.compile(rb"[A-Za-z0-9_-]{15}")
 _KNOWN_KEYS = 4096
 # Points of small order: under such a key one signature fits many messages, so anybody could speak for it. They are
-# given as y coordinates, for either sign, and also in their unreduced form.
+# given as y coordinates, for either sign.
 _P = 2**255 - 19
+_D = -121665 * pow(121666, -1, _P) % _P
 _Y8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
-_SMALL_ORDER = frozenset({0, 1, _P - 1, _Y8, _P - _Y8, _P, _P + 1})
+_SMALL_ORDER = frozenset({0, 1, _P - 1, _Y8, _P - _Y8})
+NO_KEY = "no public key: 56 characters that begin with U, for a reduced point of the curve that is not of small order"
+"""What is said of a text that is read as a public key and is none; in an entry its code is ``bad_key``."""
 _FILE_BYTES = 4096
 
 
@@ -67,7 +70,7 @@ def _public_key(public: str) -> Ed25519PublicKey | None:
         body = _decode(public)
     except ValueError:
         return None
-    if body[0] != _PREFIX_USER or int.from_bytes(body[1:], "little") & (2**255 - 1) in _SMALL_ORDER:
+    if body[0] != _PREFIX_USER or not _is_point(body[1:]):
         return None
     try:
         return Ed25519PublicKey.from_public_bytes(body[1:])
@@ -75,13 +78,29 @@ def _public_key(public: str) -> Ed25519PublicKey | None:
         return None
 
 
+def _is_point(raw: bytes) -> bool:
+    """Tell whether *raw* is a point that a key may be: on the curve, y below p, not of small order.
+
+    The library takes any 32 bytes for a key, and y as it is left by reduction: then one key would have two texts.
+    """
+    y = int.from_bytes(raw, "little") & (2**255 - 1)
+    if y >= _P or y in _SMALL_ORDER:
+        return False
+    # x² = (y² − 1) / (d·y² + 1), whose denominator is never 0; Euler's criterion tells whether there is a root.
+    square = (y * y - 1) * pow(_D * y * y + 1, -1, _P)
+    return pow(square, (_P - 1) // 2, _P) == 1
+
+
 def is_public_key(text: str) -> bool:
-    """Tell whether *text* is a user's public key in nkey text: form, prefix, checksum, and no point of small order."""
+    """Tell whether *text* is a user's public key in nkey text: form, prefix, checksum, and a point that may be one."""
     return _public_key(text) is not None
 
 
 def verify(public: str, domain: bytes, message: bytes, signature: bytes) -> bool:
-    """Tell whether *signature* is by *public* over *message* in *domain*; false if *public* is not a key."""
+    """Tell whether *signature* is by *public* over *message* in *domain*; false if *public* is not a key.
+
+    It is verified without cofactor and with S below L, by comparing R's bytes (docs/protocol/entries.md, "Signatures").
+    """
     key = _public_key(public)
     if key is None:
         return False

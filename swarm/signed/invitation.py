@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from protocols.core.canonical import canonical, read_canonical
 from swarm.errors import BadEntry
 from swarm.signed import base64url
-from swarm.signed.identity import Identity, is_public_key, verify
+from swarm.signed.identity import NO_KEY, Identity, is_public_key, verify
 from swarm.signed.sizes import MAX_INVITATION_BYTES
 
 DOMAIN = b"swarm/invitation/1"
@@ -72,7 +72,7 @@ def _read(line: bytes, author: str) -> Invitation:
     if not is_room_name(inner["room"]):
         raise BadEntry("bad_envelope", "room: not a room's full name")
     if not is_public_key(inner["by"]) or not is_public_key(inner["opener"]):
-        raise BadEntry("bad_envelope", "by and opener are public keys")
+        raise BadEntry("bad_key", f"by, or opener, is {NO_KEY}")
     if inner["by"] != author or inner["opener"] != author:
         raise BadEntry("bad_envelope", "it is not by the key on whose subject it stands, or to another's room")
     try:

@@ -23,7 +23,7 @@ from swarm.errors import BadEntry
 from swarm.ledger.chain import HEAD_0, next_head
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import DOMAIN, is_signed, parse_entry, sign_entry
-from swarm.signed.identity import Identity
+from swarm.signed.identity import Identity, is_public_key, verify
 from swarm.signed.invitation import sign_invitation
 from swarm.signed.sealing import INFO, seal
 from tests.support.signed_rooms import NOON, Table
@@ -169,6 +169,62 @@ def _refused() -> Iterator[dict[str, Any]]:
         except BadEntry as bad:
             code = bad.code
         yield {"name": name, "input": {"payload": payload.hex()}, "expected": {"code": code}}
+
+
+def forged() -> Iterator[tuple[str, bytes, bytes, bytes]]:
+    """Yield signatures at the edges: a name, the public key's bytes, the message and the signature."""
+    v = verifier
+    a, r = (int.from_bytes(sha256(text).digest(), "little") % v.L for text in (b"wire/a", b"wire/r"))
+    torsion = v.point_of(bytes.fromhex(v.SMALL_ORDER))
+    straight, mixed = v.bytes_of(v.times(a, v.BASE)), v.bytes_of(v.plus(v.times(a, v.BASE), torsion))
+    honest, shifted = v.bytes_of(v.times(r, v.BASE)), v.bytes_of(v.plus(v.times(r, v.BASE), torsion))
+
+    def made(r_bytes: bytes, key: bytes, message: bytes, nonce: int = r, more: int = 0) -> bytes:
+        h = v.challenge(r_bytes, key, b"swarm/entry/1\0" + message)
+        return r_bytes + ((nonce + h * a) % v.L + more).to_bytes(32, "little")
+
+    def message_with(r_bytes: bytes, key: bytes, *, divides: bool) -> bytes:
+        for number in range(1000):
+            message = b"%d" % number
+            if (v.challenge(r_bytes, key, b"swarm/entry/1\0" + message) % 8 == 0) is divides:
+                return message
+        raise AssertionError
+
+    yield "an honest one", straight, b"x", made(honest, straight, b"x")
+    yield "S plus L", straight, b"x", made(honest, straight, b"x", more=v.L)
+    yield "S plus 8 L", straight, b"x", made(honest, straight, b"x", more=8 * v.L)
+    yield "another message", straight, b"y", made(honest, straight, b"x")
+    yield "R is zero, as bytes are", straight, b"x", made(v.bytes_of(v.ZERO), straight, b"x", 0)
+    zero = (v.P + 1).to_bytes(32, "little")
+    yield "R is zero, with y of p + 1", straight, b"x", made(zero, straight, b"x", 0)
+    minus = (1 | 1 << 255).to_bytes(32, "little")
+    yield "R is zero, with a sign", straight, b"x", made(minus, straight, b"x", 0)
+    yield "R of order eight: holds with the cofactor only", straight, b"x", made(v.bytes_of(torsion), straight, b"x", 0)
+    yield "R off by order eight: holds with the cofactor only", straight, b"x", made(shifted, straight, b"x")
+    yield "R is no point", straight, b"x", made((2).to_bytes(32, "little"), straight, b"x")
+    fits, differs = (message_with(honest, mixed, divides=divides) for divides in (True, False))
+    yield "a key of mixed order, where both ways agree", mixed, fits, made(honest, mixed, fits)
+    yield "a key of mixed order: holds with the cofactor only", mixed, differs, made(honest, mixed, differs)
+    small = {"zero": v.ZERO, "of order two": (0, v.P - 1), "of order four": (v.ROOT, 0), "of order eight": torsion}
+    for name, point in small.items():
+        key = v.bytes_of(point)
+        yield f"a key {name}, under which S = 0 fits", key, b"x", v.bytes_of(v.ZERO) + bytes(32)
+    yield "a key with y of p + 1", zero, b"x", v.bytes_of(v.ZERO) + bytes(32)
+    reduced = next(y for y in range(2, 19) if v.point_of(y.to_bytes(32, "little")))
+    yield "a key that is reduced", reduced.to_bytes(32, "little"), b"x", bytes(64)
+    yield "the same key, with p added to y", (reduced + v.P).to_bytes(32, "little"), b"x", bytes(64)
+    yield "a key off the curve", (2).to_bytes(32, "little"), b"x", made(honest, straight, b"x")
+
+
+def _signatures() -> Iterator[dict[str, Any]]:
+    for name, key, message, signature in forged():
+        text = verifier.nkey_of_public(key)
+        expected = {
+            "key": "yes" if is_public_key(text) else "no",
+            "held": "yes" if verify(text, DOMAIN, message, signature) else "no",
+        }
+        said = {"public": key.hex(), "message": message.hex(), "signature": signature.hex()}
+        yield {"name": name, "input": said, "expected": expected}
 
 
 def _rooms() -> Iterator[dict[str, Any]]:
@@ -356,6 +412,7 @@ MAKERS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     "canonical": _canonical,
     "refused": _refused,
     "entries": _entries,
+    "signatures": _signatures,
     "rooms": _rooms,
     "options": _options,
     "interpretations": _interpretations,

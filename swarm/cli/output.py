@@ -1,6 +1,7 @@
 """What the verbs share: one JSON object on stdout, or text for people."""
 
 import json
+import shlex
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ def offer_lines(offer: Mapping[str, Any]) -> list[str]:
     for part, text in (("answerable", "answerable still"), ("excludes", "cannot be kept together with")):
         if promise.get(part):
             lines.append(f"{text}: {', '.join(promise[part])}")
-    lines.append(f"to accept it: swarm say ROOM accept {offer['commitment']} {offer['id']}")
+    lines.append(f"to accept it: swarm say ROOM accept {shlex.quote(offer['commitment'])} {offer['id']}")
     return [visible(line) for line in lines]
 
 

@@ -157,6 +157,22 @@ def test_each_thing_is_told_once_to_the_hook_that_is_named(tmp_path: Path) -> No
     assert json.loads(over.read_text())["outcome"] == "agreed"
 
 
+def test_a_second_report_and_an_offer_made_anew_are_told_too(tmp_path: Path) -> None:
+    """Protects the owner: what has the same name and stands at another position is another thing to answer."""
+    waits = tmp_path / "waits"
+
+    async def work() -> None:
+        hooks = Hooks(On(waiting=noting(waits)))
+        for position in (4, 4, 7):
+            for what in ("confirm paid", "accept call"):
+                hooks.tell_of(stands(waiting=[{"member": "ann", "for": what, "position": position}]))
+        await hooks.close()
+
+    go(work())
+    told = sorted((each["for"], each["position"]) for each in map(json.loads, waits.read_text().splitlines()))
+    assert told == [("accept call", 4), ("accept call", 7), ("confirm paid", 4), ("confirm paid", 7)]
+
+
 def test_a_hook_that_fails_or_is_missing_is_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     """Protects what is watched: a hook is never a reason to stop."""
 

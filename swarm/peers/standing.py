@@ -28,6 +28,7 @@ from swarm.backoff import Backoff
 from swarm.clock import utc_now
 from swarm.errors import BadEntry, BadInput, SwarmError, Unavailable
 from swarm.files.document import load
+from swarm.ledger.fold import read_opening
 from swarm.ledger.status import status_of
 from swarm.log.port import Log, Stored
 from swarm.peers.hooks import Hooks
@@ -356,17 +357,18 @@ class StandingPeer:
     async def _read(self, room: str, opener: str) -> Replica:
         """Return a replica of *room*, read up to now; raise `_Ignored` if this key has no seat there."""
         give_up = asyncio.get_running_loop().time() + OPENING_S
-        while await self._log.first(room, opener) is None:
+        while (first := await self._log.first(room, opener)) is None:
             if asyncio.get_running_loop().time() > give_up:
                 raise _Ignored(f"there is no such room by {opener} on this server")
             await asyncio.sleep(OPENING_EVERY_S)
         replica = Replica(self._log, room, opener, utc_now, keep=self._keep)
         try:
+            # What costs little is looked at before anything is folded.
+            if self._identity.public not in [entry.key for entry in read_opening(first, room).roster]:
+                raise _Ignored("it has no seat for this key")
             await replica.open(timeout_s=READ_S)
         except BadEntry as error:
             raise _Ignored(f"its opening is none: {error}") from None
-        if self._identity.public not in replica.fold.names:
-            raise _Ignored("it has no seat for this key")
         return replica
 
     def _mind(self, replica: Replica) -> Agent:

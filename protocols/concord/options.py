@@ -120,3 +120,7 @@ def check_commitments(option: Option, opening: RoomOpen, tracker: Tracker | None
             tracker.check(terms, frozenset(ids))
         except ValueError as error:
             raise Refused("bad_commitment", f"{terms.id}: {error}") from None
+    try:
+        tracker.check_load(option.commitments)
+    except ValueError as error:
+        raise Refused("bad_commitment", str(error)) from None

@@ -135,3 +135,18 @@ def test_states_and_duties_are_those_of_the_statuses() -> None:
     assert tracker.states() == {name: status.state for name, status in tracker.statuses().items()}
     assert set(tracker.states().values()) >= {"satisfied", "violated"}
     assert tracker.is_moving() == bool(tracker.moving())
+
+
+def test_an_option_beyond_a_bound_is_void() -> None:
+    """Protects those who would agree to it: promises that take too long to judge are none that an option can make."""
+    long = " or ".join(f"done(k = {number}) within {number + 1} seconds of agreed" for number in range(60))
+    made = [{"id": f"o{n}", "debtor": "a", "creditor": "z", "then": long} for n in range(40)]
+    table = room("az", agenda=["concord", "commitments"], issues={"day": {"values": ["mon", "tue"]}})
+    options = {
+        "a": {"title": "heavy", "offer": {"day": "mon"}, "commitments": made},
+        "z": {"title": "light", "offer": {"day": "tue"}, "commitments": made[:1]},
+    }
+    table.propose(**options)
+    assert [f.code for f in table.room.findings] == ["bad_commitment"]
+    assert table.room.concord is not None
+    assert [c.option.title for c in table.room.concord.candidates.values()] == ["light"]

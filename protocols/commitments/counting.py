@@ -150,13 +150,15 @@ def _count_since(leaf: Leaf, instance: Instance, since: Instant) -> None:
         marks[leaf.index] = mark._replace(since=max(since, mark.since))
 
 
-def choose(instance: Instance) -> None:
-    """Let the consequent's clocks run from their latest start up to detachment, or from the first after it."""
+def starts_at(instance: Instance, detached: Moment) -> list[Start | None]:
+    """Return the clocks' starts if *detached* fixes the consequent's: the latest up to it, or the first after it."""
+    starts = list(instance.starts)
     for clock in instance.program.clocks if instance.runs is not None else ():
         runs = instance.runs[clock.index]  # type: ignore[index]
         if clock.of_consequent and runs:
-            before = [start for start in runs if start[:2] <= instance.detached]
-            instance.starts[clock.index] = before[-1] if before else runs[0]
+            before = [start for start in runs if start[:2] <= detached]
+            starts[clock.index] = before[-1] if before else runs[0]
+    return starts
 
 
 def _is_late(leaf: Leaf, instance: Instance) -> bool:

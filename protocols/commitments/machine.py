@@ -6,13 +6,13 @@ what is impossible at an instant is only said once everything that the same inst
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from typing import Final
 
 from protocols.commitments.acts import Transition
 from protocols.commitments.conditions import AGREED
-from protocols.commitments.counting import begin_anew, choose, count, start_by_time
+from protocols.commitments.counting import begin_anew, count, start_by_time, starts_at
 from protocols.commitments.deadlines import INSTANCE, SILENCE, Deadline
 from protocols.commitments.evaluation import (
     ANSWERED,
@@ -20,6 +20,7 @@ from protocols.commitments.evaluation import (
     FALSE,
     OPEN,
     TRUE,
+    WORST,
     Answer,
     Reading,
     evaluate,
@@ -59,6 +60,9 @@ class Fact:
     state: str | None = None
     commitment: str | None = None
     value: str | None = None
+
+
+_FAVOUR: Final = {FALSE: 0, OPEN: 1, TRUE: 2}
 
 
 @dataclass(slots=True)
@@ -319,7 +323,7 @@ class Machine(Registry):
         if holds.verdict is TRUE:
             self._detach(instance, holds)
             return until
-        done = evaluate(program.consequent, instance, self.now)
+        done = self._judge_consequent(instance, WORST)
         if done.verdict is TRUE and (holds.verdict is OPEN or _is_before(done, holds, instance)):
             self.move(instance, Move.SATISFY, done)
             return until
@@ -331,11 +335,45 @@ class Machine(Registry):
             self._reopen(instance)
         return min(until, holds.at)
 
+    def _judge_consequent(self, instance: Instance, reading: Reading) -> Answer:
+        """Return what the consequent says in *reading*, whatever becomes of the reports that would fix its clocks."""
+        program = instance.program
+        found = evaluate(program.consequent, instance, self.now, reading)
+        if instance.unsettled is None or instance.runs is None or all(len(runs) < 2 for runs in instance.runs):
+            return found
+        for detached in self._detachments(instance, reading):
+            seen = replace(instance, starts=starts_at(instance, detached))
+            other = evaluate(program.consequent, seen, self.now, reading)
+            if reading is ANSWERED:
+                return other
+            if (_FAVOUR[other.verdict] < _FAVOUR[found.verdict]) == (
+                reading is WORST
+            ) and other.verdict != found.verdict:
+                found = other
+        return found
+
+    def _detachments(self, instance: Instance, reading: Reading) -> list[Moment]:
+        """Return since when *instance* may come to be detached, earlier than it is, once its reports are settled."""
+        program, bound = instance.program, instance.bound
+        standing = instance.standing is DETACHED
+        if not standing:
+            bound = instance.floor
+        holds = evaluate(program.antecedent, instance, self.now, ANSWERED if reading is ANSWERED else BEST)
+        if holds.verdict is not TRUE:
+            return []
+        found = {holds.moment}
+        if reading is not ANSWERED:
+            unsettled = (instance.unsettled or {}).items()
+            reports = [report for index, reports in unsettled if index < program.conditional for report in reports]
+            found |= {(report.at, report.item) for report in reports if (report.at, report.item) > holds.moment}
+        moments = sorted(max(moment, bound) for moment in found)
+        return [moment for moment in moments if not standing or moment < instance.detached]
+
     def _detach(self, instance: Instance, holds: Answer) -> None:
         instance.bound = instance.floor
         instance.detached = max(holds.moment, instance.floor)
         self.move(instance, Move.DETACH, holds)
-        choose(instance)
+        instance.starts = starts_at(instance, instance.detached)
 
     def _lapse(self, instance: Instance, holds: Answer, done: Answer) -> Instant:
         """Judge a conditional instance whose antecedent fails in the worst reading; return when time changes more.
@@ -351,7 +389,7 @@ class Machine(Registry):
             return best.at
         if best.verdict is TRUE:
             self._wait(instance, max(holds.at, best.at), self._is_met(instance, ANSWERED))
-        elif self._is_met(instance, BEST):
+        elif self._is_met(instance, BEST) is not None:
             self._wait(instance, best.at, self._is_met(instance, ANSWERED))
         else:
             self.move(instance, Move.EXPIRE, best)
@@ -363,7 +401,7 @@ class Machine(Registry):
         holds = evaluate(program.antecedent, instance, self.now, reading)
         if holds.verdict is TRUE:
             return holds.items
-        done = evaluate(program.consequent, instance, self.now, reading)
+        done = self._judge_consequent(instance, reading)
         in_time = done.verdict is TRUE and (holds.verdict is OPEN or _is_before(done, holds, instance))
         return done.items if in_time else None
 
@@ -373,7 +411,7 @@ class Machine(Registry):
             self._detach_earlier(instance)
         # docs/tracker.md, clause 15: "A state is reached when all readings agree." If only unsettled reports leave it
         # open, the state is unconfirmed (the unanswered ones would suffice) or disputed.
-        done = evaluate(program.consequent, instance, self.now)
+        done = self._judge_consequent(instance, WORST)
         if done.verdict is TRUE:
             self.move(instance, Move.SATISFY, done)
             return until
@@ -381,11 +419,11 @@ class Machine(Registry):
             if instance.state is not DETACHED:
                 self._reopen(instance)
             return min(until, done.at)
-        best = done if instance.unsettled is None else evaluate(program.consequent, instance, self.now, BEST)
+        best = done if instance.unsettled is None else self._judge_consequent(instance, BEST)
         if best.verdict is FALSE:
             self.move(instance, Move.VIOLATE, best)
         elif best.verdict is TRUE:
-            answered = evaluate(program.consequent, instance, self.now, ANSWERED)
+            answered = self._judge_consequent(instance, ANSWERED)
             met = answered.items if answered.verdict is TRUE else None
             self._wait(instance, max(done.at, best.at), met, best.items)
         else:
@@ -398,7 +436,7 @@ class Machine(Registry):
         holds = evaluate(instance.program.antecedent, instance, self.now)
         if holds.verdict is TRUE and max(holds.moment, instance.bound) < instance.detached:
             instance.detached = max(holds.moment, instance.bound)
-            choose(instance)
+            instance.starts = starts_at(instance, instance.detached)
 
     def _wait(self, instance: Instance, since: Instant, answered: Items | None, disputed: Items = ()) -> None:
         """Let *instance* wait for an answer, or for a decision if the unanswered reports alone would not suffice."""

@@ -189,6 +189,7 @@ class Route:
 class Program:
     """One commitment's terms, compiled.
 
+    ``conditional`` is how many of the leaves, the first, are the antecedent's.
     ``late`` is set if something that the conditions name may become known after it happened: by a confirmation, or as
     the state of another commitment. ``timed`` are the clocks that time alone may start; ``done_by_time`` is set if time
     alone may make the consequent hold.
@@ -204,6 +205,7 @@ class Program:
     antecedent: Node | None
     consequent: Node
     leaves: tuple[Leaf, ...]
+    conditional: int
     late: bool
     clocks: tuple[Clock, ...]
     events: dict[str, Route]
@@ -263,6 +265,7 @@ def compile_conditions(
         antecedent,
         consequent,
         tuple(made.leaves),
+        boundary,
         late,
         clocks,
         {name: Route(tuple(found), any(leaf.index in opening for leaf in found)) for name, found in events.items()},

@@ -16,11 +16,11 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from math import inf
-from time import monotonic
 from typing import Any
 
 from protocols.core.instants import SECOND, Duration, Instant, later
 from swarm.backoff import Backoff
+from swarm.clock import elapsed_s
 from swarm.errors import BadEntry, RolledBack, SecondProcess, Unavailable, Unsaid, WireError, WrongLast
 from swarm.log.port import Stored
 from swarm.seat.outbox import DamagedOutbox, Outbox
@@ -62,7 +62,7 @@ class Speaker:
         self._patience_s = patience_s
         self._known = len(self.said)
         """How many entries of this key were said before this speaker started, or by it."""
-        self._looked = clock(), monotonic()
+        self._looked = clock(), elapsed_s()
         self._doubted_s = inf
         self._speaking = asyncio.Lock()
         self._unsettled: Entry | None = None
@@ -79,7 +79,7 @@ class Speaker:
         A step of this process's clock voids the known difference. A difference beyond the skew is believed for 30 s
         only; longer would mean waiting a day for a log that is a day off.
         """
-        own, beat = self._clock(), monotonic()
+        own, beat = self._clock(), elapsed_s()
         own_before, beat_before = self._looked
         if abs(own - own_before - (beat - beat_before) * SECOND) > STEP or beat > self._doubted_s:
             self.log_ahead = Duration(0)
@@ -144,9 +144,9 @@ class Speaker:
 
     async def _caught_up(self, kept: Entry) -> None:
         """Wait a moment for what was signed before *kept*, because the answering server may lag; raise `RolledBack`."""
-        give_up = asyncio.get_running_loop().time() + min(self._patience_s, LAG_S)
+        give_up = elapsed_s() + min(self._patience_s, LAG_S)
         while len(self.said) < kept.n - 1:
-            if asyncio.get_running_loop().time() > give_up:
+            if elapsed_s() > give_up:
                 raise RolledBack(
                     f"log_rolled_back: {kept.n - 1} entries of this key stood here before its last one, "
                     f"now the log holds {len(self.said)}"
@@ -204,7 +204,7 @@ class Speaker:
         return abs(record.stored - entry.sent) > self._replica.fold.chain.skew
 
     async def _publish(self, entry: Entry) -> None:
-        give_up = asyncio.get_running_loop().time() + self._patience_s
+        give_up = elapsed_s() + self._patience_s
         key = self.identity.public
         backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
         expected = self._replica.after.get(key, 0)
@@ -225,7 +225,7 @@ class Speaker:
                 raise
             except WireError as error:
                 failure, pause, refusals = _unsaid(entry, error), FIRST_BACKOFF_S, refusals + 1
-            if asyncio.get_running_loop().time() > give_up:
+            if elapsed_s() > give_up:
                 raise failure
             last = await self._settle(entry, give_up)
             if last is None:
@@ -277,7 +277,7 @@ class Speaker:
         while len(self.said) < entry.n:
             await self._patiently(self._replica.refresh, give_up)
             if len(self.said) < entry.n:
-                if asyncio.get_running_loop().time() > give_up:
+                if elapsed_s() > give_up:
                     raise Unavailable(f"an entry that the log took does not come back from it: {entry.id}")
                 await asyncio.sleep(pause)
                 pause = FIRST_BACKOFF_S
@@ -289,7 +289,7 @@ class Speaker:
             try:
                 return await ask()
             except Unavailable:
-                if asyncio.get_running_loop().time() > give_up:
+                if elapsed_s() > give_up:
                     raise
                 await asyncio.sleep(FIRST_BACKOFF_S)
 
@@ -303,7 +303,7 @@ class Speaker:
             return
         self.now()
         self.log_ahead = Duration(min(0, record.stored - entry.sent) or max(0, record.stored - acknowledged))
-        self._doubted_s = monotonic() + BELIEVED_S if self.is_disputed(entry) else inf
+        self._doubted_s = elapsed_s() + BELIEVED_S if self.is_disputed(entry) else inf
 
 
 def _unsaid(entry: Entry, refused: WireError) -> Unsaid:

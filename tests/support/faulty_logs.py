@@ -1,5 +1,6 @@
 """Logs that do to their callers what networks do."""
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -85,10 +86,11 @@ class Lossy(Through):
 
 
 class Noisy(Through):
-    """Lets others write *noise* on an author's subject just before the author does, *times* times."""
+    """Lets others write *noise* on an author's subject just before the author does, *times* times, *late_s* each."""
 
-    def __init__(self, times: int, noise: bytes = b"\xffnoise") -> None:
+    def __init__(self, times: int, noise: bytes = b"\xffnoise", *, late_s: float = 0.0) -> None:
         super().__init__()
+        self.late_s = late_s
         self.left = times
         self.noise = noise
         self.active = False
@@ -96,6 +98,7 @@ class Noisy(Through):
     async def append(self, room: str, author: str, payload: bytes, **more: Any) -> int:  # type: ignore[override]
         if self.active and self.left:
             self.left -= 1
+            await asyncio.sleep(self.late_s)
             last = await self.log.last(room, author)
             await self.log.append(room, author, self.noise, expected_last=last.sequence if last else 0)
         return await super().append(room, author, payload, **more)

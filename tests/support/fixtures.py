@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.support.pseudo_terminal import Person
 from tests.support.small_rooms import end_all
 from tests.support.standing_site import SWARM, Site
 from tests.support.typed import Done
+from tests.support.virtual_time import virtual_time
 
 KEYS = 80
 """How many keys the secured broker of one test process lets in; each test takes new ones."""
@@ -101,3 +103,10 @@ def site(secured: tuple[str, list[Identity]], tmp_path: Path) -> Iterator[Site]:
     made = Site(url, keys, tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def without_waiting(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let no time pass in the event loops of this test, unless it is marked ``real_time``: waiting is over at once."""
+    with nullcontext() if request.node.get_closest_marker("real_time") else virtual_time():
+        yield

@@ -13,6 +13,8 @@ from swarm.running.running import run
 from swarm.seat.purse import Purse, UsedUp
 from tests.support import costly_agents
 
+pytestmark = pytest.mark.usefixtures("without_waiting")
+
 ROOT = str(Path(__file__).resolve().parents[3])
 CALL = {"calls": 1, "tokens_in": 8}
 

@@ -25,6 +25,8 @@ from tests.support.costly_agents import Costly
 from tests.support.small_rooms import Sitting, go
 from tests.support.strange_agents import Willing
 
+pytestmark = pytest.mark.usefixtures("without_waiting")
+
 ROOT = str(Path(__file__).resolve().parents[3])
 SECOND = 1_000_000
 ECHO = """
@@ -67,6 +69,7 @@ def asked(agent: Agent, timeout_s: float = 30.0) -> Any:
 # -- GD-04 -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.real_time
 def test_a_command_is_told_what_is_left_and_has_at_most_that(tmp_path: Path) -> None:
     """Protects the room's clock: the limit is the lesser of the command's own and what is left, less a margin.
 
@@ -88,6 +91,7 @@ def test_a_command_is_told_what_is_left_and_has_at_most_that(tmp_path: Path) -> 
     assert json.loads((tmp_path / "asked").read_text()) == {"seconds": "3", "tokens": None, "calls": None}
 
 
+@pytest.mark.real_time
 def test_a_duty_is_handed_to_the_mind_once_while_it_is_at_work(tmp_path: Path) -> None:
     """Protects from work done twice: that an answer is awaited no more is not taken for the mind's death."""
     (tmp_path / "mind.py").write_text(ECHO, encoding="utf-8")

@@ -14,6 +14,8 @@ from swarm.seat.mind import Mind
 from tests.support.small_rooms import custom, go, member, room
 from tests.support.strange_agents import RELEASED, Willing
 
+pytestmark = pytest.mark.usefixtures("without_waiting")
+
 ACCORD: dict[str, Any] = {"agenda": ["accord", "concord"]}
 
 
@@ -73,6 +75,7 @@ def test_a_fault_becomes_an_excuse_with_its_reason(
     assert not excuses(result, "bad_body")
 
 
+@pytest.mark.real_time
 def test_minds_that_hang_are_excused_in_time() -> None:
     """Protects the deadline: whatever blocks, in whatever way, its peer says so before the step closes."""
     ways = ["waits", "waits_stubbornly", "blocks", "blocks_though_async"]
@@ -87,6 +90,7 @@ def test_minds_that_hang_are_excused_in_time() -> None:
     assert not excuses(result, "silent")
 
 
+@pytest.mark.real_time
 def test_a_mind_is_asked_again_after_one_that_blocked_its_thread() -> None:
     """Protects the later steps: one call that never returns costs that step and not the room."""
     cat = custom("cat", "Strange", at="interpret", how="blocks_though_async")

@@ -21,6 +21,9 @@ from swarm.seat.seat import Seat
 from tests.support.faulty_logs import Refusing, Silent, Through
 from tests.support.small_rooms import SECOND, Sitting, custom, go, member, room
 from tests.support.strange_agents import Willing
+from tests.support.virtual_time import NOON
+
+pytestmark = pytest.mark.usefixtures("without_waiting")
 
 
 async def sit(
@@ -140,7 +143,7 @@ def test_a_clock_that_stays_apart_stops_its_process(monkeypatch: pytest.MonkeyPa
 def test_ticks_that_change_nothing_end_the_seat(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects against waiting for ever on a log whose clock stands still."""
     monkeypatch.setattr(seats, "LONGEST_WAIT_S", 0.01)
-    start = utc_now()
+    start = NOON
     now = [start]
 
     def hurrying() -> int:

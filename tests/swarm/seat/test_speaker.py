@@ -18,6 +18,8 @@ from swarm.signed.entry import parse_entry
 from tests.support.faulty_logs import Crash, Crashing, Lossy, Noisy, Through
 from tests.support.small_rooms import Sitting, go, member, room
 
+pytestmark = pytest.mark.usefixtures("without_waiting")
+
 TICK = {"kind": "room.tick"}
 
 
@@ -57,7 +59,7 @@ def test_endless_noise_ends_the_attempt() -> None:
     """Protects the process: whoever floods a member's subject makes it give up in time, not spin."""
 
     async def work() -> None:
-        log = Noisy(10**9)
+        log = Noisy(10**9, late_s=0.001)
         sitting = Sitting(room(), log)
         replica = await sitting.open()
         log.active = True

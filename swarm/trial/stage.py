@@ -7,7 +7,6 @@ from the log: what the peer said at that step counts, whatever the mind did.
 
 import asyncio
 import inspect
-import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -18,7 +17,7 @@ from agents.scripted import Scripted
 from protocols.duties.duties import Duty, PerformDuty
 from protocols.messages.room import RoomOpen
 from protocols.room.room import Room
-from swarm.clock import utc_now
+from swarm.clock import elapsed_s, utc_now
 from swarm.log.memory import MemoryLog
 from swarm.seat.mandate import Mandate
 from swarm.seat.mandated import Mandated
@@ -54,12 +53,12 @@ class Attempt:
     answer: Any = None
     because: str | None = None
     cost: Mapping[str, Any] = field(default_factory=dict)
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=elapsed_s)
     seconds: float = 0.0
 
     def end(self, did: str, because: str | None = None, cost: Mapping[str, Any] | None = None) -> None:
         """Record how the attempt ended."""
-        self.did, self.because, self.seconds = did, because, time.monotonic() - self.began
+        self.did, self.because, self.seconds = did, because, elapsed_s() - self.began
         self.cost = dict(cost or {})
 
     def answered(self, answer: Any) -> None:
@@ -271,8 +270,8 @@ class Stage:
         self, replica: Replica, attempts: list[Attempt], seconds: float, seat: "asyncio.Task[None]"
     ) -> None:
         """Wait until the mind has said what it wants to about promises."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and not seat.done():
+        deadline = elapsed_s() + seconds
+        while elapsed_s() < deadline and not seat.done():
             seen = len(attempts), replica.version
             last = attempts[-1] if attempts else None
             if last is not None and last.did != "unfinished":
@@ -308,8 +307,8 @@ def _under(mandate: Mandate | None, mind: Agent) -> Agent:
 
 async def _until(holds: Callable[[], bool], seconds: float, seat: "asyncio.Task[None]") -> None:
     """Wait until *holds*, *seconds* have passed, or the seat has ended; an error that ended it is raised."""
-    deadline = time.monotonic() + seconds
-    while not holds() and time.monotonic() < deadline:
+    deadline = elapsed_s() + seconds
+    while not holds() and elapsed_s() < deadline:
         if seat.done():
             seat.result()
             return

@@ -11,7 +11,18 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from protocols.commitments.instances import Entry, Hit, Instance, Items, Moment, Start, Tally
-from protocols.commitments.programs import BEFORE_ALL, FIRST_PLACE, LAST_PLACE, NO_END, All, End, Leaf, Limit, Node
+from protocols.commitments.programs import (
+    BEFORE_ALL,
+    FIRST_PLACE,
+    LAST_PLACE,
+    NEVER,
+    NO_END,
+    All,
+    End,
+    Leaf,
+    Limit,
+    Node,
+)
 from protocols.commitments.reports import Report
 from protocols.commitments.tree import NUMBER
 from protocols.core.instants import Duration, Instant, later
@@ -67,11 +78,8 @@ _ALWAYS = Answer(TRUE, BEFORE_ALL, FIRST_PLACE, ())
 def end_of(end: End, instance: Instance) -> Limit:
     """Return one end of a window as it applies to *instance*: each suspension that found it open moves it."""
     if end.clock is None:
-        last, moved = end.last, 0
-        for stopped, resumed in instance.suspensions:
-            if last + moved >= stopped:
-                moved += resumed - stopped
-        return Limit(Instant(last + moved), Instant(end.closes + moved), ())
+        last = _moved(BEFORE_ALL, end.last, instance)[1]
+        return Limit(last, Instant(end.closes + last - end.last), ())
     start = instance.starts[end.clock]
     if start is None:
         return NO_END
@@ -81,22 +89,32 @@ def end_of(end: End, instance: Instance) -> Limit:
 
 def last_of_run(start: Start, duration: Duration, instance: Instance) -> Instant:
     """Return the last instant of a clock's run from *start*; a run that began under a suspension waits for its end."""
-    began, last = start.at, later(start.at, duration)
-    for stopped, resumed in instance.suspensions:
-        if stopped <= began < resumed:
-            began, last = resumed, later(resumed, duration)
-        elif began < stopped <= last:
-            last = Instant(last + resumed - stopped)
-    return last
+    return _moved(start.at, later(start.at, duration), instance)[1]
 
 
 def begin_of_run(start: Start, instance: Instance) -> Instant:
     """Return when a clock's run began: at *start*, or when the suspension ended under which it began."""
-    began = start.at
-    for stopped, resumed in instance.suspensions:
+    return _moved(start.at, start.at, instance)[0]
+
+
+def _moved(began: Instant, last: Instant, instance: Instance) -> tuple[Instant, Instant]:
+    """Return what the suspensions of *instance* have made of a time that *began* then and was to *last* until then.
+
+    Suspensions that are over change no more, so that each is looked at once.
+    """
+    if not instance.suspensions:
+        return began, last
+    key, length = (began, last), last - began
+    seen, began, last = instance.moved.get(key, (0, began, last))
+    for stopped, resumed in instance.suspensions[seen:]:
         if stopped <= began < resumed:
-            began = resumed
-    return began
+            began, last = resumed, Instant(resumed + length)
+        elif began < stopped <= last:
+            last = Instant(last + resumed - stopped)
+        if resumed < NEVER:
+            seen += 1
+            instance.moved[key] = seen, began, last
+    return began, last
 
 
 def limit_of(leaf: Leaf, instance: Instance) -> Limit:

@@ -11,8 +11,11 @@ from protocols.commitments.reports import Report
 from protocols.core.instants import Instant
 
 Items = tuple[int, ...]
+Moved = tuple[int, Instant, Instant]
+"""What the first suspensions, so many of them, have made of a time's beginning and end."""
 Moment = tuple[Instant, int]
 """An instant and the place in it: the items of one instant come in their order."""
+
 START_OF_ALL: Final = (BEFORE_ALL, FIRST_PLACE)
 """The moment of whatever holds since before everything."""
 
@@ -151,9 +154,9 @@ class Instance:
     the next state may begin. ``marks`` are by leaf and ``starts`` by clock; they are ``None`` once nothing can matter.
     ``runs`` are all starts of each clock, kept where something may become known late. ``created`` and ``detached`` are
     the moments that fix the clocks; ``bound`` is the earliest moment at which detachment can be. ``suspensions`` are
-    from and to; one that lasts has no end yet. ``passed`` and ``denied`` say when a ``no`` that starts a clock came
-    true, and when a report against it was last denied. ``cleared`` says when a clock that started anew undid what had
-    broken a ``no``. ``version`` counts the changes of state and of parties.
+    from and to; one that lasts has no end yet. ``moved`` keeps what they made of each time. ``passed`` and ``denied``
+    say when a ``no`` that starts a clock came true, and when a report against it was last denied. ``cleared`` says when
+    a clock that started anew undid what had broken a ``no``. ``version`` counts the changes of state and of parties.
     """
 
     program: Program
@@ -176,6 +179,9 @@ class Instance:
     due: Instant | None = None
     unsettled: dict[int, list[Report]] | None = None
     suspensions: tuple[tuple[Instant, Instant], ...] = ()
+    moved: dict[tuple[Instant, Instant], tuple[int, Instant, Instant]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     suspended_at: Instant | None = None
     passed: dict[int, Instant] | None = None
     denied: dict[int, Instant] | None = None

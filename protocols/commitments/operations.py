@@ -141,7 +141,7 @@ def _is_given(machine: Machine, instance: Instance) -> bool:
     if instance.state is State.PENDING:
         assert instance.suspended_at is not None
         resumed = (*instance.suspensions[:-1], (instance.suspended_at, machine.now))
-        seen = replace(instance, suspensions=resumed)
+        seen = replace(instance, suspensions=resumed, moved={})
     return evaluate(instance.program.antecedent, seen, machine.now, BEST).verdict is TRUE
 
 

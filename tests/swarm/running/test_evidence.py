@@ -222,11 +222,12 @@ def test_a_claim_that_breaks_its_model_goes_back_to_the_mind() -> None:
     assert result.outcome == "agreed", result.reason
 
 
-def test_claims_where_none_are_taken_are_refused_before_they_are_signed() -> None:
-    """Protects the reading of others: it has no place for claims, and its peer knows."""
+def test_claims_where_none_are_taken_are_refused_before_they_are_signed(caplog: pytest.LogCaptureFixture) -> None:
+    """Protects the reading of others: it has no place for claims; its peer knows, and tells its own log alone."""
     result = run(room_of("Overdoer"), memory=True)
-    excused = [f["text"] for f in result.plain()["findings"] if f["code"] == "excused"]
-    assert any("claims" in text for text in excused)
+    excused = [finding.text for finding in result.findings if finding.code == "excused"]
+    assert excused and not any("claims" in text for text in excused)
+    assert any("claims" in record.getMessage() for record in caplog.records)
 
 
 ANSWERS: list[tuple[str, dict[str, Any], Callable[[Any], bool]]] = [

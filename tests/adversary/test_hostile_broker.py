@@ -18,8 +18,8 @@ from swarm.log.port import Stored
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import parse_entry, sign_entry
 from swarm.signed.identity import Identity
+from swarm.testing.virtual import NOON, SECOND
 from tests.support.lying_logs import Lie, Party, Which, cut_before, instead, once, redated, swapped, without
-from tests.support.virtual_time import NOON, SECOND
 
 DAY = 86_400 * SECOND
 SEAL, REVEAL = "concord.ballot.1.seal", "concord.ballot.1.reveal"

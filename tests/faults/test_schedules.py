@@ -8,8 +8,8 @@ import pytest
 from agents.scripted import Scripted
 from agents.utility import UtilityMind
 from swarm.auditing.auditing import audit
-from tests.support.schedules import GIVE_UP_S, Asked, Outcome, Storm, numbers
-from tests.support.virtual_time import without_waiting
+from swarm.testing.storm import GIVE_UP_S, Asked, Outcome, Storm, numbers
+from swarm.testing.virtual import without_waiting
 
 ENDINGS = {"agreed", "no_agreement", "abandoned"}
 NEVER = {"equivocation", "chain_gap", "duplicate", "seen_mismatch", "bad_signature", "close_mismatch", "wrong_room"}

@@ -20,8 +20,8 @@ from swarm.seat.seat import Seat
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.identity import Identity
 from swarm.tasks import end
+from swarm.testing.weather import Through
 from swarm.visit.saying import reading
-from tests.support.faulty_logs import Through
 
 TITLES = ("early", "soon", "later", "late")
 MEMBERS = ("ann", "bob", "cid", "dan")

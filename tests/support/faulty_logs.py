@@ -7,53 +7,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from swarm.errors import Unavailable
-from swarm.log.memory import MemoryLog
 from swarm.log.port import Cut, Log, Stored, Wakeups
 from swarm.log.signal import Signal
-
-
-class Through(Log):
-    """Passes everything on to *log*, and counts the reads."""
-
-    def __init__(self, log: Log | None = None) -> None:
-        self.log = MemoryLog() if log is None else log
-        self.reads = 0
-
-    async def append(
-        self, room: str, author: str, payload: bytes, *, expected_last: int, timeout_s: float = 5.0
-    ) -> int:
-        return await self.log.append(room, author, payload, expected_last=expected_last, timeout_s=timeout_s)
-
-    async def last(self, room: str, author: str, *, timeout_s: float = 5.0) -> Stored | None:
-        return await self.log.last(room, author, timeout_s=timeout_s)
-
-    async def first(self, room: str, author: str, *, timeout_s: float = 5.0) -> Stored | None:
-        return await self.log.first(room, author, timeout_s=timeout_s)
-
-    async def earliest(self, room: str, *, timeout_s: float = 5.0) -> list[Stored]:
-        return await self.log.earliest(room, timeout_s=timeout_s)
-
-    async def read(self, room: str, authors: Sequence[str], after: Mapping[str, int], *, timeout_s: float = 5.0) -> Cut:
-        self.reads += 1
-        return await self.log.read(room, authors, after, timeout_s=timeout_s)
-
-    async def rooms(self, author: str, *, timeout_s: float = 5.0) -> dict[str, Stored]:
-        return await self.log.rooms(author, timeout_s=timeout_s)
-
-    def wakeups(self, room: str) -> AbstractAsyncContextManager[Wakeups]:
-        return self.log.wakeups(room)
-
-    async def invite(self, invitee: str, author: str, payload: bytes, *, timeout_s: float = 5.0) -> None:
-        raise NotImplementedError
-
-    async def invitations(self, invitee: str, *, timeout_s: float = 5.0) -> list[Stored]:
-        raise NotImplementedError
-
-    def wakeups_of_invitations(self, invitee: str) -> AbstractAsyncContextManager[Wakeups]:
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        await self.log.close()
+from swarm.testing.weather import Through
 
 
 class Lossy(Through):

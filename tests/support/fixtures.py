@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from swarm.signed.identity import Identity
+from swarm.testing.virtual import virtual_time
 from tests.support.pseudo_terminal import Person
 from tests.support.small_rooms import end_all
 from tests.support.standing_site import SWARM, Site
 from tests.support.typed import Done
-from tests.support.virtual_time import virtual_time
 
 KEYS = 80
 """How many keys the secured broker of one test process lets in; each test takes new ones."""

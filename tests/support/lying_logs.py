@@ -30,7 +30,7 @@ from swarm.seat.seat import Seat
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import Entry, parse_entry
 from swarm.signed.identity import Identity
-from tests.support.virtual_time import now, without_waiting
+from swarm.testing.virtual import now, without_waiting
 
 Records = list[Stored]
 Lie = Callable[[Records], Records]

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.support import schedules
+from swarm.testing import storm as schedules
 from tests.support.fault_site import PATIENCE_S, Site, until
 
 STEP_S = 4
@@ -28,7 +28,7 @@ class RealStorm:
 
     def __init__(self, seed: int, make: Callable[..., Site]) -> None:
         self.random = random = Random(seed)
-        self.scenario = schedules.scenario(random)
+        self.scenario = schedules.drawn(random)
         self.scenario["rules"] |= {"step_seconds": STEP_S, "watch_seconds": WATCH_S}
         self.names = [member["name"] for member in self.scenario["members"]]
         self.lasting = random.choice(self.names)

@@ -6,8 +6,8 @@ import time
 
 from swarm.clock import elapsed_s, utc_now
 from swarm.seat.mind import Mind
+from swarm.testing.virtual import NOON, SECOND, virtual_time, without_waiting
 from tests.support.strange_agents import Willing
-from tests.support.virtual_time import NOON, SECOND, virtual_time, without_waiting
 
 
 def test_a_loop_without_a_date_of_its_own_has_the_machines() -> None:

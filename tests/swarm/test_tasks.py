@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from swarm.tasks import end
-from tests.support.faulty_logs import Through
+from swarm.testing.weather import Through
 from tests.support.small_rooms import ROOT, Sitting, go, room
 
 

@@ -18,10 +18,10 @@ from swarm.seat import seat as seats
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
+from swarm.testing.virtual import NOON
 from tests.support.faulty_logs import Refusing, Silent, Through
 from tests.support.small_rooms import SECOND, Sitting, custom, go, member, room
 from tests.support.strange_agents import Willing
-from tests.support.virtual_time import NOON
 
 pytestmark = pytest.mark.usefixtures("without_waiting")
 

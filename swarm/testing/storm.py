@@ -16,6 +16,7 @@ from typing import Any
 from agents.scripted import Scripted
 from protocols.duties.duties import Duty
 from swarm.errors import SecondProcess, SwarmError
+from swarm.files.document import Source
 from swarm.ledger.file import write_ledger
 from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.scenario.members import agent_config
@@ -28,8 +29,8 @@ from swarm.seat.seat import Seat
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import parse_entry
 from swarm.signed.identity import Identity
-from tests.support.virtual_time import now
-from tests.support.weather import Weather
+from swarm.testing.virtual import now
+from swarm.testing.weather import Weather
 
 GIVE_UP_S = 1200.0
 """Of the room's own time: far beyond what all of its steps may take."""
@@ -56,8 +57,8 @@ for _act in ("interpret", "read", "settle", "quote", "propose", "score", "improv
     setattr(Asked, _act, _counting(_act))
 
 
-def scenario(random: Random) -> dict[str, Any]:
-    """A small room: meanings that may differ, options, an improvement, a promise with a report to confirm."""
+def drawn(random: Random) -> dict[str, Any]:
+    """Return a small room: meanings that may differ, options, an improvement, a promise with a report to confirm."""
     names = ["ann", "bob", "cid", "dan"][: random.choice([2, 3, 3, 4])]
     days = ["mon", "tue", "wed"]
     members = [
@@ -110,10 +111,17 @@ class Outcome:
 class Storm:
     """One schedule. The same seed gives the same faults in the same places."""
 
-    def __init__(self, seed: int, folder: Path | None = None) -> None:
+    def __init__(
+        self, seed: int, folder: Path | None = None, *, scenario: Source | None = None, count_asked: bool = True
+    ) -> None:
+        """Draw the faults of *seed* for *scenario*, or for a small room of scripts that is drawn too.
+
+        A ledger is written into *folder*. With *count_asked* scripted minds count what they are asked.
+        """
         self.random = Random(seed)
         self.folder = folder
-        self.scenario = read_scenario(scenario(self.random))
+        self.count_asked = count_asked and scenario is None
+        self.scenario = read_scenario(drawn(self.random) if scenario is None else scenario)
         self.identities = {name: Identity(self.random.randbytes(32)) for name in self.scenario.names}
         self.outboxes: dict[str, Outbox] = {name: MemoryOutbox() for name in self.scenario.names}
         self.store = MemoryStore(now)
@@ -135,8 +143,9 @@ class Storm:
     def _mind(self, name: str) -> Any:
         member = next(m for m in self.scenario.members if m.name == name)
         mind: Any = make_agent(agent_config(member))
-        mind.__class__ = Asked
-        mind.count = self.asked[name]
+        if self.count_asked:
+            mind.__class__ = Asked
+            mind.count = self.asked[name]
         return mind
 
     async def _sit(self, name: str, outbox: Outbox) -> None:
@@ -204,12 +213,10 @@ class Storm:
         await watching.open()
         lives = [asyncio.create_task(self._live(name, Random(self.random.random()))) for name in self.scenario.names]
         follow = asyncio.create_task(watching.follow())
-        done = asyncio.gather(*lives)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(done), GIVE_UP_S)
+        await asyncio.wait(lives, timeout=GIVE_UP_S)
         for task in (*lives, follow):
             task.cancel()
-        await asyncio.gather(*lives, follow, done, return_exceptions=True)
+        await asyncio.gather(*lives, follow, return_exceptions=True)
         await watching.refresh()
         for replica in self.replicas.values():
             replica.log = log

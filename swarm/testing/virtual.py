@@ -50,10 +50,12 @@ class Time:
         return _Loop(self)
 
     def opened(self, selector: "_Selector") -> None:
+        """Take note of the loop of *selector*."""
         with self._changed:
             self._loops[selector] = None
 
     def closed(self, selector: "_Selector") -> None:
+        """Forget the loop of *selector*."""
         with self._changed:
             self._loops.pop(selector, None)
             self._waiting.pop(selector, None)
@@ -150,7 +152,7 @@ class _Policy(asyncio.DefaultEventLoopPolicy):
 
 
 def now() -> Instant:
-    """The date of everybody who is honest, in microseconds."""
+    """Return the date of everybody who is honest."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, Clock)
     return loop.utc_now()
@@ -160,7 +162,8 @@ def without_waiting(work: Coroutine[Any, Any, Any]) -> Any:
     """Run *work* to its end; an hour of its own time is more than any of it takes."""
 
     async def bounded() -> Any:
-        return await asyncio.wait_for(work, LONGEST_S)
+        async with asyncio.timeout(LONGEST_S):
+            return await work
 
     with asyncio.Runner(loop_factory=Time().loop) as runner:
         return runner.run(bounded())

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from swarm.files.table import decide
     from swarm.history.tracking import TrackResult, track
-    from swarm.peers.single import Peer, RoomAddress, aopen_room, open_room
+    from swarm.peers.peer import Peer, RoomAddress, aopen_room, open_room
     from swarm.reasons.explain import Explanation, explain
     from swarm.running.result import RunResult
     from swarm.running.running import arun, run
@@ -93,9 +93,9 @@ __getattr__, __dir__ = lazily(
         "decide": "swarm.files.table",
         "track": "swarm.history.tracking",
         "explain": "swarm.reasons.explain",
-        "open_room": "swarm.peers.single",
-        "aopen_room": "swarm.peers.single",
-        "Peer": "swarm.peers.single",
+        "open_room": "swarm.peers.peer",
+        "aopen_room": "swarm.peers.peer",
+        "Peer": "swarm.peers.peer",
         "Identity": "swarm.signed.identity",
         "RunResult": "swarm.running.result",
         "AuditResult": "swarm.auditing.verdict",
@@ -103,7 +103,7 @@ __getattr__, __dir__ = lazily(
         "Selection": "protocols.concord.selection",
         "TrackResult": "swarm.history.tracking",
         "Explanation": "swarm.reasons.explain",
-        "RoomAddress": "swarm.peers.single",
+        "RoomAddress": "swarm.peers.peer",
         "Decision": "protocols.room.outcome",
         "Divergence": "protocols.accord.machine",
         "Cost": "protocols.views.summary",

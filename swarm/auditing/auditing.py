@@ -24,9 +24,9 @@ from swarm.auditing.verdict import AuditResult, Trace
 from swarm.errors import BadEntry, BadInput
 from swarm.ledger.chain import Digests, Record
 from swarm.ledger.differing import Place, how_changed
+from swarm.ledger.equivocation import find_proofs
 from swarm.ledger.file import BadLine, FileRecord, LedgerReader, entries_in, read_checkpoint
 from swarm.ledger.fold import Fold
-from swarm.ledger.proof import find_proofs
 from swarm.log.port import Stored
 from swarm.signed.checkpoint import Checkpoint
 from swarm.signed.entry import brief

@@ -15,8 +15,8 @@ from swarm.cli.output import console, print_json
 from swarm.cli.promises import Wanted, fulfil
 from swarm.errors import BadInput
 from swarm.history.timeline import Timeline, read_timeline
+from swarm.ledger.equivocation import find_proofs, write_proofs
 from swarm.ledger.file import ledger_room, read_checkpoint
-from swarm.ledger.proof import find_proofs, write_proofs
 from swarm.text import fingerprint, named, table, visible
 
 EXIT_BAD_INPUT = 2

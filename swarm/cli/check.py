@@ -9,8 +9,8 @@ from swarm.cli.output import print_json
 from swarm.cli.schemas import KINDS, kind_of_document, schema_of
 from swarm.errors import BadInput
 from swarm.files.document import Document, read_document
-from swarm.ledger.proof import BEGINS as PROOF_BEGINS
-from swarm.ledger.proof import SAYS_NOT, Proof, read_proof
+from swarm.ledger.equivocation import BEGINS as PROOF_BEGINS
+from swarm.ledger.equivocation import SAYS_NOT, Proof, read_proof
 from swarm.text import visible
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import ssl
 
     from swarm.log.port import Log
-    from swarm.peers.rooms import Rooms
+    from swarm.peers.kept import Rooms
     from swarm.scenario.members import AgentFile
     from swarm.seat.approval import Approver
 
@@ -60,7 +60,7 @@ def mcp_command(
     assert library.__name__ == "mcp"
     from swarm.log.servers import check_server
     from swarm.log.tls import trusted
-    from swarm.peers.rooms import Rooms
+    from swarm.peers.kept import Rooms
     from swarm.peers.standing import accepted_openers
 
     check_server(server)

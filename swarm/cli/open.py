@@ -26,7 +26,7 @@ def open_command(
 
     Exit codes: 0 open and everybody invited, 2 bad input, 3 the server cannot be reached or does not take it.
     """
-    from swarm.peers.single import open_room
+    from swarm.peers.peer import open_room
 
     address = open_room(scenario, Identity.load(key), server, tls_ca=tls_ca)
     if as_json:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from swarm.peers.rooms import Rooms
+    from swarm.peers.kept import Rooms
     from swarm.peers.standing import Over
     from swarm.scenario.members import AgentFile
 
@@ -59,7 +59,7 @@ def peer_command(
     """
     from swarm.log.servers import check_server
     from swarm.log.tls import trusted
-    from swarm.peers.rooms import Rooms
+    from swarm.peers.kept import Rooms
     from swarm.peers.standing import accepted_openers, read_agent_file
     from swarm.people.approving import people_for
 

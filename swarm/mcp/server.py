@@ -44,7 +44,7 @@ from swarm.mcp.forms import (
 )
 from swarm.mcp.views import NOTICE, explanations, record_text, shown, state_text, status_view
 from swarm.peers.discovery import package_version
-from swarm.peers.rooms import Rooms
+from swarm.peers.kept import Rooms
 from swarm.peers.standing import StandingPeer
 from swarm.scenario.members import AgentFile
 from swarm.seat.approval import Approver

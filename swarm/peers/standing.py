@@ -32,7 +32,7 @@ from swarm.ledger.fold import read_opening
 from swarm.ledger.status import status_of
 from swarm.log.port import Log, Stored
 from swarm.peers.hooks import Hooks
-from swarm.peers.rooms import Gate, Rooms, Stopping
+from swarm.peers.kept import Gate, Rooms, Stopping
 from swarm.scenario.accepting import outside
 from swarm.scenario.members import AgentFile, agent_config, read_agent
 from swarm.scenario.minds import make_agent

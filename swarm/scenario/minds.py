@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.agent import Agent
 from swarm.errors import BadInput
-from swarm.scenario.loading import instantiate
+from swarm.scenario.importing import instantiate
 
 _BESIDE = ("name", "role", "key", "agent", "mandate", "person")
 """What a member's private part contains besides the fields of its kind of mind."""

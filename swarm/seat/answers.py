@@ -37,9 +37,9 @@ from protocols.messages.concord import (
 from protocols.messages.room import Join, Manifest
 from protocols.room.room import Room
 from protocols.stage.stage import Refused
+from swarm.seat.asking import Mind, in_short
 from swarm.seat.excuses import Excused, Overstepped, Unfit
 from swarm.seat.mandate import Mandate, breach
-from swarm.seat.mind import Mind, in_short
 from swarm.signed.identity import Identity
 from swarm.signed.sealing import open_box, seal
 

@@ -22,9 +22,9 @@ from swarm.clock import earlier
 from swarm.errors import TooLarge
 from swarm.seat.answers import acts_of, hold_to
 from swarm.seat.approval import Approver, NotApproved, Pending
+from swarm.seat.asking import Mind
 from swarm.seat.excuses import Excused, Overstepped, Unfit
 from swarm.seat.mandate import Mandate
-from swarm.seat.mind import Mind
 from swarm.seat.replica import Replica
 from swarm.seat.speaker import Speaker
 from swarm.tasks import Started

@@ -37,9 +37,9 @@ from swarm.clock import earlier
 from swarm.errors import BadEntry, ClockApart, SwarmError, TooLarge
 from swarm.seat.answers import compose, hold_to, join
 from swarm.seat.approval import ApprovalRequest, NotApproved, approved, request_for
+from swarm.seat.asking import Mind
 from swarm.seat.excuses import Excused, Overstepped, Unfit, public
 from swarm.seat.mandated import Mandated
-from swarm.seat.mind import Mind
 from swarm.seat.outbox import Outbox
 from swarm.seat.performer import Performer
 from swarm.seat.purse import Purse, total

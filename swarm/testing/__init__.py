@@ -11,8 +11,8 @@
 
 `Storm` seats a scenario's members over a log in memory, loses and delays what they say, kills some and starts them
 again, all drawn from one seed. `without_waiting` runs it in time that does not pass by itself, so that its minutes take
-milliseconds. One seed gives the same faults; nonces and jitter stay random. `swarm.testing.log_contract` has the tests that every log must pass; it needs
-pytest.
+milliseconds. One seed gives the same faults; nonces and jitter stay random. `swarm.testing.log_contract` has the tests
+that every log must pass; it needs pytest.
 """
 
 from typing import TYPE_CHECKING

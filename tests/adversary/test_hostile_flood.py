@@ -12,7 +12,7 @@ from typing import Any
 from swarm.broker.server import Broker
 from swarm.clock import utc_now
 from swarm.log.jetstream import JetStreamLog
-from swarm.peers.single import open_room
+from swarm.peers.peer import open_room
 from swarm.scenario.members import agent_config
 from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario

@@ -16,7 +16,7 @@ from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog
 from swarm.log.port import Stored
 from swarm.peers.inviting import invite
-from swarm.peers.rooms import Rooms
+from swarm.peers.kept import Rooms
 from swarm.peers.standing import StandingPeer
 from swarm.scenario.members import read_agent
 from swarm.scenario.scenario import read_scenario

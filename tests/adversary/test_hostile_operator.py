@@ -14,7 +14,7 @@ from swarm.errors import Denied, SwarmError
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.port import Cut
 from swarm.log.streams import ensure_streams
-from swarm.peers.single import Peer
+from swarm.peers.peer import Peer
 from swarm.signed.identity import Identity
 from tests.support.hand_made import Insider, Refused, Siege
 from tests.support.sieges import agent_of, room

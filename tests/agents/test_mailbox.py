@@ -13,8 +13,8 @@ from protocols.messages.budget import Left
 from protocols.messages.commitments import ReportEvent
 from protocols.messages.concord import Option
 from protocols.messages.room import Manifest
+from swarm.seat.asking import Mind
 from swarm.seat.excuses import Excused
-from swarm.seat.mind import Mind
 from swarm.seat.purse import Purse
 from tests.support.mcp_desks import go
 

@@ -22,7 +22,7 @@ def python(text: str) -> "subprocess.CompletedProcess[str]":
 def test_auditing_and_standing_need_no_unix() -> None:
     """Protects who audits elsewhere: nothing that is loaded for it, or for a peer, asks for what only Unix has."""
     done = python(
-        "import swarm.cli.app, swarm.auditing.auditing, swarm.peers.standing, swarm.peers.single\n"
+        "import swarm.cli.app, swarm.auditing.auditing, swarm.peers.standing, swarm.peers.peer\n"
         "import swarm.log.jetstream, swarm.visit.doctor"
     )
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ NEVER = {"equivocation", "chain_gap", "duplicate", "seen_mismatch", "bad_signatu
 
 @pytest.fixture(autouse=True)
 def _asked_directly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swarm.seat.mind.NEVER_WAIT", (Scripted, UtilityMind, Asked))
+    monkeypatch.setattr("swarm.seat.asking.NEVER_WAIT", (Scripted, UtilityMind, Asked))
 
 
 def judge(seed: int, folder: Path) -> Outcome:

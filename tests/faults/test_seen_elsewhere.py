@@ -20,7 +20,7 @@ from swarm.clock import utc_now
 from swarm.errors import BadInput, SecondProcess
 from swarm.history.tracking import track
 from swarm.ledger.fold import Fold
-from swarm.peers.single import open_room
+from swarm.peers.peer import open_room
 from swarm.running.running import run
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening

@@ -25,7 +25,7 @@ from swarm.ledger.file import write_ledger
 from swarm.ledger.fold import Fold
 from swarm.log.connection import Connection
 from swarm.log.streams import ensure_streams
-from swarm.peers.single import open_room
+from swarm.peers.peer import open_room
 from swarm.signed.checkpoint import sign_checkpoint
 from swarm.signed.entry import parse_entry
 from swarm.signed.identity import Identity

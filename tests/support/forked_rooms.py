@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from swarm.ledger.proof import find_proofs, write_proofs
+from swarm.ledger.equivocation import find_proofs, write_proofs
 from swarm.signed.entry import Entry
 from tests.support.signed_rooms import MILLISECOND, Table
 

@@ -31,7 +31,7 @@ from swarm.clock import utc_now
 from swarm.errors import SwarmError
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.port import Log
-from swarm.peers.single import Peer
+from swarm.peers.peer import Peer
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.answers import compose
 from swarm.seat.opening import publish_opening, sign_opening

@@ -13,7 +13,7 @@ from mcp.client.stdio import stdio_client
 
 from swarm import open_room
 from swarm.log.jetstream import JetStreamLog
-from swarm.peers.rooms import Rooms
+from swarm.peers.kept import Rooms
 from swarm.peers.standing import Over, StandingPeer
 from swarm.scenario.members import read_agent
 from swarm.visit.saying import reading

@@ -16,7 +16,7 @@ from swarm.broker.server import Broker
 from swarm.clock import utc_now
 from swarm.log.jetstream import JetStreamLog
 from swarm.peers.inviting import invite
-from swarm.peers.rooms import Rooms
+from swarm.peers.kept import Rooms
 from swarm.peers.standing import Over, StandingPeer
 from swarm.scenario.members import read_agent
 from swarm.scenario.scenario import read_scenario

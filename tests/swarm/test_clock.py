@@ -5,7 +5,7 @@ import threading
 import time
 
 from swarm.clock import elapsed_s, utc_now
-from swarm.seat.mind import Mind
+from swarm.seat.asking import Mind
 from swarm.testing.virtual import NOON, SECOND, virtual_time, without_waiting
 from tests.support.strange_agents import Willing
 

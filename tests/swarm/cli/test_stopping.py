@@ -14,7 +14,7 @@ import pytest
 from swarm.broker.server import Broker
 from swarm.clock import utc_now
 from swarm.log.jetstream import JetStreamLog
-from swarm.peers.single import open_room
+from swarm.peers.peer import open_room
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.replica import Replica
 from swarm.seat.speaker import Speaker

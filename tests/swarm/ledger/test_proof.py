@@ -12,7 +12,7 @@ import pytest
 
 from swarm.auditing.auditing import audit
 from swarm.errors import BadInput
-from swarm.ledger.proof import find_proofs, read_proof, write_proofs
+from swarm.ledger.equivocation import find_proofs, read_proof, write_proofs
 from swarm.signed.checkpoint import sign_checkpoint
 from tests.support.forked_rooms import room, shown, words, written
 from tests.support.signed_rooms import Table

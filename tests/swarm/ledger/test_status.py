@@ -15,7 +15,7 @@ from swarm.ledger.fold import Fold
 from swarm.ledger.status import status_of
 from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.peers.hooks import Hooks
-from swarm.peers.single import open_room
+from swarm.peers.peer import open_room
 from swarm.scenario.hooks import On
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.seat import Seat

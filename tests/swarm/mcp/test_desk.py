@@ -15,7 +15,7 @@ from swarm.mcp.forms import FORMS, input_schema, read_arguments
 from swarm.mcp.server import call
 from swarm.mcp.views import shown
 from swarm.peers.inviting import invite
-from swarm.peers.rooms import Rooms
+from swarm.peers.kept import Rooms
 from swarm.peers.standing import StandingPeer
 from swarm.scenario.members import read_agent
 from swarm.scenario.scenario import read_scenario

@@ -23,7 +23,7 @@ from swarm.clock import utc_now
 from swarm.errors import BadInput
 from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.peers.inviting import invite
-from swarm.peers.rooms import Rooms
+from swarm.peers.kept import Rooms
 from swarm.peers.standing import StandingPeer, read_agent_file
 from swarm.scenario.members import agent_config, read_agent
 from swarm.scenario.minds import make_agent

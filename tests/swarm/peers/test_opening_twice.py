@@ -9,8 +9,8 @@ from swarm.clock import utc_now
 from swarm.errors import Unavailable, WireError
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.memory import MemoryLog, MemoryStore
-from swarm.peers import single
-from swarm.peers.single import open_room
+from swarm.peers import peer as single
+from swarm.peers.peer import open_room
 from swarm.signed.identity import Identity
 from tests.support.small_rooms import member, room
 

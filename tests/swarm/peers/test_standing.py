@@ -16,7 +16,7 @@ from swarm.log.memory import MemoryLog, MemoryStore
 from swarm.log.port import INVITATION_SECONDS, Stored
 from swarm.peers import standing
 from swarm.peers.inviting import invite
-from swarm.peers.rooms import Rooms
+from swarm.peers.kept import Rooms
 from swarm.peers.standing import Over, StandingPeer
 from swarm.scenario.accepting import Accepts, outside
 from swarm.scenario.members import read_agent

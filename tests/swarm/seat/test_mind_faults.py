@@ -16,8 +16,8 @@ from protocols.messages.budget import Left
 from protocols.messages.concord import Option
 from swarm.clock import utc_now
 from swarm.running.running import run
+from swarm.seat.asking import Mind
 from swarm.seat.excuses import Excused, Unfit
-from swarm.seat.mind import Mind
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.seat import Seat
 from tests.support import costly_agents

@@ -9,8 +9,8 @@ from protocols.duties.duties import ScoreDuty
 from swarm.errors import BadInput
 from swarm.running.running import RunResult, run
 from swarm.seat.answers import acts_of
+from swarm.seat.asking import Mind
 from swarm.seat.excuses import WORDS, Excused, public
-from swarm.seat.mind import Mind
 from tests.support.small_rooms import custom, go, member, room
 from tests.support.strange_agents import RELEASED, Willing
 

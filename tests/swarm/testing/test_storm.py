@@ -21,7 +21,7 @@ LUNCH = {
 @pytest.mark.real_time
 @pytest.mark.parametrize("seed", range(4))
 def test_a_users_scenario_meets_the_same_faults_for_one_seed_and_its_ledger_holds(tmp_path: Path, seed: int) -> None:
-    """Protects who relies on it: a seed gives the same kills to the same members, and no storm makes a ledger that fails."""
+    """Protects who relies on it: a seed gives the same kills, and no storm makes a ledger that fails."""
     one, two = (without_waiting(Storm(seed, tmp_path, scenario=LUNCH).run()) for _ in range(2))
     assert one.over and two.over
     assert (one.kills, one.doubles, one.keys) == (two.kills, two.doubles, two.keys)

@@ -20,7 +20,7 @@ from swarm.errors import LogFull
 from swarm.log.jetstream import JetStreamLog
 from swarm.log.port import Stored
 from swarm.log.streams import ensure_streams
-from swarm.peers.single import open_room
+from swarm.peers.peer import open_room
 from swarm.signed.identity import Identity
 from swarm.visit.doctor import Check, examine
 from tests.support.small_rooms import go, member, room, swarm

@@ -10,7 +10,7 @@ import pytest
 
 from swarm.auditing.auditing import audit
 from swarm.broker.server import Broker
-from swarm.peers.single import Peer, open_room
+from swarm.peers.peer import Peer, open_room
 from swarm.scenario.members import agent_config
 from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario

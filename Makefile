@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Processes that run the tests side by side.
+WORKERS ?= 2
 RUN_STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-test
 
@@ -22,7 +24,7 @@ demo: $(RUN_STAMP)
 	$(BIN)/swarm demo --dir build
 
 test: $(TEST_STAMP)
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist worksteal
 
 test-long: $(TEST_STAMP)
 	$(BIN)/python -m pytest -m long --timeout 1800

@@ -9,8 +9,9 @@ import pytest
 
 from swarm.running.running import run
 from tests.support.games import DATA, Game, generated, published
+from tests.support.lacking import needs
 
-NEEDS_DATA = pytest.mark.skipif(not DATA.is_dir(), reason=f"the public games are not at {DATA}")
+NEEDS_DATA = needs(DATA)
 
 
 def scenario(game: Game, improvements: int) -> dict[str, Any]:

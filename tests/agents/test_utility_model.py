@@ -8,8 +8,9 @@ import pytest
 from agents import utility_model
 from agents.utility_model import Offer, Row, UtilityModel
 from tests.support.games import DATA, generated, play, published
+from tests.support.lacking import needs
 
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published games are not at {DATA}")
+needs_data = needs(DATA)
 
 
 @needs_data

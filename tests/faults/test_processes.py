@@ -89,9 +89,9 @@ def test_a_member_that_stops_for_longer_than_a_step_is_silent_and_late(sites: Si
     site.peers["bob"].process.resume()
     assert site.until_over(room)["bob"] in told.values()
     found = site.judged(room, "ann")
-    assert found.summary["outcome"] in ("no_agreement", "agreed")
     assert not codes(found.findings) & {("equivocation", "bob")}
-    assert "bob" in silent(found.findings) or found.summary["outcome"] == "agreed"
+    assert "bob" in silent(found.findings), "bob was stopped until the room was over, and ann had not sealed before"
+    assert found.summary["outcome"] == "no_agreement"
 
 
 def test_a_server_that_stops_or_dies_is_waited_for(sites: Sites) -> None:
@@ -184,7 +184,7 @@ def test_a_full_store_is_said_and_loses_nothing(sites: Sites) -> None:
     site.peers["ann"].start()
     said = site.peers["ann"].says("this peer stops there")
     assert room in said
-    assert "maximum" in said or "full" in said or "resource" in said, said
+    assert "the log is full" in said
     assert "Traceback" not in site.peers["ann"].log
     for peer in site.peers.values():
         assert peer.process.end() == 0

@@ -8,6 +8,7 @@ import pytest
 
 from swarm.errors import BadInput
 from swarm.files.table import decide
+from tests.support.lacking import given
 from tests.vectors.decide_rows import BAD_INPUT, ROWS
 
 CASES = Path(__file__).resolve().parents[2].parent / "shared" / "cases" / "decide.json"
@@ -15,7 +16,7 @@ CASES = Path(__file__).resolve().parents[2].parent / "shared" / "cases" / "decid
 
 def _given() -> list[Any]:
     if not CASES.is_file():
-        return [pytest.param(None, id="given", marks=pytest.mark.skip(reason=f"the given cases are not at {CASES}"))]
+        return given(CASES)
     return [pytest.param(row, id=row["id"]) for row in json.loads(CASES.read_text())]
 
 

@@ -12,10 +12,11 @@ from ruamel.yaml import YAML
 
 from swarm.cli.app import main
 from swarm.cli.schemas import schema_of
+from tests.support.lacking import needs
 
 ROOT = Path(__file__).resolve().parents[3]
 CASES = ROOT.parent / "shared" / "cases"
-NEEDS_CASES = pytest.mark.skipif(not CASES.is_dir(), reason=f"the known answers are not at {CASES}")
+NEEDS_CASES = needs(CASES)
 
 
 def rows(name: str) -> list[Any]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -256,14 +257,15 @@ def test_the_verbs_on_a_server(tmp_path: Path, secure: bool) -> None:
     go(serve(), 90)
 
 
-def test_wrong_input_is_one_line(tmp_path: Path) -> None:
+def test_wrong_input_is_one_line(told: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects the command line: no server, no room and no hook are said plainly, with the code for each."""
-    nowhere = swarm("status", "x-abc", "--server", "nats://127.0.0.1:1")
-    assert nowhere.returncode == 3
-    assert nowhere.stderr.count("\n") == 1
-    empty = swarm("watch", "x-abc", "--server", "nats://127.0.0.1:1", "--on-ended", "")
-    assert empty.returncode == 2
-    assert "Traceback" not in empty.stderr + nowhere.stderr
+    monkeypatch.setattr("swarm.visit.watching.ROOM_S", 1.0)
+    code, _, nowhere = told("status", "x-abc", "--server", "nats://127.0.0.1:1")
+    assert code == 3
+    assert nowhere.count("\n") == 1
+    code, _, empty = told("watch", "x-abc", "--server", "nats://127.0.0.1:1", "--on-ended", "")
+    assert code == 2
+    assert "Traceback" not in empty + nowhere
 
 
 def test_rooms_are_those_a_key_has_spoken_in() -> None:

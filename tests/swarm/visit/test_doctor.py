@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -214,8 +214,8 @@ def test_a_folder_that_is_none_is_a_problem(tmp_path: Path) -> None:
     assert levels(checks)["directory"] == "problem"
 
 
-def test_the_verb_tells_and_exits_by_what_it_found(tmp_path: Path) -> None:
-    """Protects scripts: 1 with a problem, one JSON object, advice in the text; a loose key file is named."""
+def test_the_verb_tells_and_exits(tmp_path: Path) -> None:
+    """Protects scripts: 1 with a problem, and one JSON object, from the process itself."""
     loose = tmp_path / "loose.key"
     Identity.new().save(loose)
     loose.chmod(0o644)
@@ -224,6 +224,17 @@ def test_the_verb_tells_and_exits_by_what_it_found(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert not told["healthy"]
     assert {c["check"]: c["level"] for c in told["checks"]} == {"key": "problem", "server": "problem"}
-    text = swarm("doctor", "--server", "nats://127.0.0.1:1", "--key", str(loose)).stdout
-    assert "chmod 600" in text
-    assert swarm("doctor", "--server", "no url").returncode == 2
+
+
+def test_the_verb_tells_and_exits_by_what_it_found(
+    tmp_path: Path, told: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects people: 1 with a problem, 2 for wrong input, advice in the text; a loose key file is named."""
+    loose = tmp_path / "loose.key"
+    Identity.new().save(loose)
+    loose.chmod(0o644)
+    monkeypatch.setattr("swarm.visit.doctor.CONNECT_S", 1.0)
+    code, out, _ = told("doctor", "--server", "nats://127.0.0.1:1", "--key", str(loose))
+    assert code == 1
+    assert "chmod 600" in out
+    assert told("doctor", "--server", "no url")[0] == 2

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from swarm.broker.server import Broker
-from swarm.log.connection import Connection, _Call, _Client
+from swarm.log._nats import PatchedClient
+from swarm.log.connection import Connection, _Call
 from swarm.log.servers import split_servers
 from tests.support.small_rooms import go
 
@@ -33,9 +34,9 @@ def test_a_server_that_only_takes_connections_is_passed_by() -> None:
 def test_the_server_just_lost_is_tried_last(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects a peer from a stopped server: it would take the next connection too, and answer that one as little."""
     tried: list[int] = []
-    connect = _Client._connect_to_server
+    connect = PatchedClient._connect_to_server
 
-    async def noting(self: _Client, server: object) -> None:
+    async def noting(self: PatchedClient, server: object) -> None:
         tried.append(int(server.uri.port))  # type: ignore[attr-defined]
         await connect(self, server)  # type: ignore[arg-type]
 
@@ -44,7 +45,7 @@ def test_the_server_just_lost_is_tried_last(monkeypatch: pytest.MonkeyPatch) -> 
             ports = {int(broker.url.rpartition(":")[2]) for broker in (one, two)}
             connection = await Connection.open(f"{one.url},{two.url}", timeout_s=30)
             client = connection._client
-            monkeypatch.setattr(_Client, "_connect_to_server", noting)
+            monkeypatch.setattr(PatchedClient, "_connect_to_server", noting)
             for _ in range(8):
                 tried.clear()
                 lost = int(client._current_server.uri.port)  # type: ignore[union-attr]

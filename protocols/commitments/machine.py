@@ -323,7 +323,7 @@ class Machine(Registry):
         if holds.verdict is TRUE:
             self._detach(instance, holds)
             return until
-        done = self._judge_consequent(instance, WORST)
+        done = self._judge_consequent(instance, WORST, holds)
         if done.verdict is TRUE and (holds.verdict is OPEN or _is_before(done, holds, instance)):
             self.move(instance, Move.SATISFY, done)
             return until
@@ -335,10 +335,15 @@ class Machine(Registry):
             self._reopen(instance)
         return min(until, holds.at)
 
-    def _judge_consequent(self, instance: Instance, reading: Reading) -> Answer:
-        """Return what the consequent says in *reading*, whatever becomes of the reports that would fix its clocks."""
-        program = instance.program
-        found = evaluate(program.consequent, instance, self.now, reading)
+    def _judge_consequent(self, instance: Instance, reading: Reading, holds: Answer | None = None) -> Answer:
+        """Return what the consequent says in *reading*, whatever becomes of the reports that would fix its clocks.
+
+        An antecedent that lapsed, as *holds* says, fixes them as well: what starts a clock later comes too late.
+        """
+        program, fixed = instance.program, instance
+        if holds is not None and holds.verdict is FALSE and instance.runs is not None:
+            fixed = replace(instance, starts=starts_at(instance, max(holds.moment, instance.floor)))
+        found = evaluate(program.consequent, fixed, self.now, reading)
         if instance.unsettled is None or instance.runs is None or all(len(runs) < 2 for runs in instance.runs):
             return found
         for detached in self._detachments(instance, reading):
@@ -346,9 +351,8 @@ class Machine(Registry):
             other = evaluate(program.consequent, seen, self.now, reading)
             if reading is ANSWERED:
                 return other
-            if (_FAVOUR[other.verdict] < _FAVOUR[found.verdict]) == (
-                reading is WORST
-            ) and other.verdict != found.verdict:
+            better = _FAVOUR[other.verdict] - _FAVOUR[found.verdict]
+            if (better < 0) if reading is WORST else (better > 0):
                 found = other
         return found
 
@@ -401,7 +405,7 @@ class Machine(Registry):
         holds = evaluate(program.antecedent, instance, self.now, reading)
         if holds.verdict is TRUE:
             return holds.items
-        done = self._judge_consequent(instance, reading)
+        done = self._judge_consequent(instance, reading, holds)
         in_time = done.verdict is TRUE and (holds.verdict is OPEN or _is_before(done, holds, instance))
         return done.items if in_time else None
 

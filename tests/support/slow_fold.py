@@ -54,6 +54,7 @@ class Slow:
     created: int | None = None
     detached: int | None = None
     floor: int = -1
+    done: int = -1
     bound: int = -1
 
     def day_of(self, instant: int) -> int:
@@ -208,7 +209,7 @@ class Slow:
             self.bound, self.detached = self.floor, max(since, self.floor)
             self.become("detached", since)
         elif self.met(WORST):
-            self.become("satisfied", self.since_when("then", self.consequent))
+            self.become("satisfied", self.done)
         elif holds == FALSE and self.judge("if", self.antecedent, self.now, BEST) != OPEN:
             best = self.judge("if", self.antecedent, self.now, BEST)
             lapsed = self.since_when("if", self.antecedent, BEST)
@@ -226,10 +227,14 @@ class Slow:
         holds = self.judge("if", self.antecedent, self.now, reading)
         if holds == TRUE:
             return True
-        if self.kept(reading) != TRUE:
-            return False
-        done = max(self.since_when("then", self.consequent, reading), self.floor)
-        return holds == OPEN or done <= max(self.since_when("if", self.antecedent, reading), self.floor)
+        lapsed = ENDLESS
+        if holds == FALSE:
+            # What starts a clock after the lapse comes too late.
+            self.detached = lapsed = max(self.since_when("if", self.antecedent, reading), self.floor)
+        true = self.kept(reading) == TRUE
+        self.done = self.since_when("then", self.consequent, reading)
+        self.detached = None
+        return true and max(self.done, self.floor) <= lapsed
 
     def settle_detached(self) -> None:
         assert self.detached is not None

@@ -168,10 +168,15 @@ CODES: dict[str, tuple[Severity, str]] = {
     "rolled_back": (FAULT, "The ledger ends before what a member has signed to have seen."),
     "fork": (FAULT, "Ledgers of one room hold different logs: they were shown, or made into, different ones."),
     "two_histories": (FAULT, "A member's signatures stand under two logs of one room that exclude each other."),
-    "checkpoint_mismatch": (FAULT, "The closing checkpoint is not over these records, or not its signer's."),
+    "checkpoint_mismatch": (
+        FAULT,
+        "A checkpoint (closing, or a receipt) is over other records, or not its signer's.",
+    ),
     "torn_tail": (WARNING, "The file does not end in a newline: its last line was cut off."),
     "key_mismatch": (FAULT, "A member's key is not the one that the roster pins."),
-    "not_pinned": (WARNING, "No roster was given: who the keys belong to is not shown."),
+    "not_pinned": (WARNING, "No roster pins a key, or not at that time: who it belongs to is not shown."),
+    "not_in_room": (NOTE, "The roster pins a name that is not in this room."),
     "not_complete": (WARNING, "Not every member has signed the end, or not every signature is covered by another."),
     "uncovered": (NOTE, "Records that no other member has signed to have seen."),
+    "dated_ahead": (NOTE, "Records are dated after the clock of whoever audits."),
 }

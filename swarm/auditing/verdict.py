@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+from swarm.auditing.promised import NOT_SHOWN, Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +23,30 @@ class Trace:
     exporter: str | None
 
 
+IN_PART: Final = ("failed", "contested")
+"""Verdicts on a ledger of which only a part is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """Whose checkpoint closes a ledger: its key, and the member that holds it; None for a key of no member."""
+
+    key: str
+    member: str | None
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {"key": self.key, "member": self.member}
+
+
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """What one ledger shows. ``findings`` are the audit's own first, then those of the replay."""
+    """What one ledger shows. ``findings`` are the audit's own first, then those of the replay.
+
+    ``contested`` says who signed another log and from which record on, ``stands`` how many records come before that and
+    hold. ``signed`` gives each member how many records of this log it has signed. What lies beyond ``covered_to`` rests
+    on the word of ``alone``, a member's name if that is known.
+    """
 
     path: str
     verdict: str
@@ -32,12 +55,34 @@ class AuditResult:
     pinned: bool
     complete: bool
     covered_to: int
+    exporter: Exporter | None
+    contested: list[dict[str, Any]]
+    stands: int
+    signed: dict[str, int]
+    alone: str
+    promises: dict[str, Shown]
     findings: list[dict[str, Any]]
     summary: dict[str, Any] = field(default_factory=dict)
-    unmet: list[str] = field(default_factory=list)
-    """Commitments that ``--strict`` objects to: violated without remedy, unconfirmed, disputed or still owed."""
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """None if the opening itself does not hold."""
+
+    @property
+    def unmet(self) -> list[str]:
+        """Commitments that ``--strict`` objects to: violated without remedy, unconfirmed, disputed or still owed."""
+        return [name for name, promise in self.promises.items() if promise.unmet]
+
+    @property
+    def uncovered(self) -> list[str]:
+        """Commitments whose state rests on one member's word alone."""
+        return [name for name, promise in self.promises.items() if not promise.covered]
+
+    @property
+    def caveats(self) -> dict[str, str]:
+        """What is not shown of a commitment's state, for those with anything to say."""
+        return {
+            name: NOT_SHOWN if self.promises[name].state == NOT_SHOWN else f"by {self.alone}'s word alone"
+            for name in self.uncovered
+        }
 
     @property
     def says_not(self) -> list[str]:
@@ -48,6 +93,7 @@ class AuditResult:
             complete=self.complete,
             covered_to=self.covered_to,
             entries=self.entries,
+            stands=self.stands,
         )
 
     def plain(self) -> dict[str, Any]:
@@ -59,15 +105,22 @@ class AuditResult:
             "pinned": self.pinned,
             "complete": self.complete,
             "covered_to": self.covered_to,
+            "exporter": None if self.exporter is None else self.exporter.plain(),
+            "contested": self.contested,
+            "stands": self.stands,
+            "signed": self.signed,
             "says_not": self.says_not,
             **(self.summary or NOTHING_REPLAYED),
+            "commitments": {name: promise.plain() for name, promise in self.promises.items()},
             "findings": self.findings,
         }
 
     def exit_code(self, *, strict: bool = False) -> int:
         """Return the exit code of the audit."""
-        code = {"verified": 0, "failed": 1, "incomplete": 3}[self.verdict]
-        return 4 if strict and code == 0 and self.unmet else code
+        code = {"verified": 0, "failed": 1, "incomplete": 3, "contested": 3}[self.verdict]
+        if not strict or code:
+            return code
+        return 3 if self.uncovered else 4 if self.unmet else 0
 
 
 NOTHING_REPLAYED: dict[str, Any] = {
@@ -84,7 +137,7 @@ NOTHING_REPLAYED: dict[str, Any] = {
 """The summary of a ledger whose opening itself does not hold."""
 
 
-def says_not(verdict: str, *, pinned: bool, complete: bool, covered_to: int, entries: int) -> list[str]:
+def says_not(verdict: str, *, pinned: bool, complete: bool, covered_to: int, entries: int, stands: int) -> list[str]:
     """Return what an audit with this *verdict* leaves open, each to be read after "It does not say".
 
     The fields are those of `swarm.auditing.auditing.AuditResult`.
@@ -93,12 +146,15 @@ def says_not(verdict: str, *, pinned: bool, complete: bool, covered_to: int, ent
     if verdict == "failed":
         open_ends.append("who changed it, exporter, broker or member: only where it contradicts what was signed")
         open_ends.append(f"what the room came to: only what the {_records(entries)} that were read show")
+    if verdict == "contested":
+        open_ends.append("who lies: one that signed another log, or those that made this one; the file looks the same")
+        open_ends.append(f"what came after record {stands}: only what stands before it is shown")
     open_ends.append("that the broker showed everybody this log: hold other members' ledgers of the room against it")
-    if not complete:
+    if verdict != "contested" and not complete:
         open_ends.append("that this is the whole room: records may be missing at its end")
-    elif covered_to < entries:
+    elif verdict != "contested" and covered_to < entries:
         open_ends.append(f"that nothing else was said after record {covered_to}: no other member has signed beyond it")
-    else:
+    elif verdict != "contested":
         open_ends.append(f"that nothing was said after record {entries}")
     if pinned:
         open_ends.append("that a key's holder is who your roster says: it only holds the ledger to that roster")

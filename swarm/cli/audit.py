@@ -20,7 +20,7 @@ from swarm.ledger.file import ledger_room, read_checkpoint
 from swarm.text import fingerprint, named, table, visible
 
 EXIT_BAD_INPUT = 2
-COLOURS = {"verified": "green", "incomplete": "yellow", "failed": "bold red"}
+COLOURS = {"verified": "green", "incomplete": "yellow", "contested": "bold yellow", "failed": "bold red"}
 
 
 def audit_command(
@@ -28,7 +28,9 @@ def audit_command(
     roster: Annotated[Path | None, typer.Option(help="Member name → public key; pins the identities.")] = None,
     receipt: Annotated[list[Path] | None, typer.Option(help="A member's receipt of the same room.")] = None,
     as_of: Annotated[str | None, typer.Option(help="Show promises as of this instant (RFC 3339).")] = None,
-    strict: Annotated[bool, typer.Option(help="Exit 4 if a promise is broken without remedy or left open.")] = False,
+    strict: Annotated[
+        bool, typer.Option(help="Exit 3 if a state rests on one member's word, 4 if a promise is broken or left open.")
+    ] = False,
     commitments: Annotated[
         bool, typer.Option("--commitments", help="Show all ledgers' open promises, by debtor and due date.")
     ] = False,
@@ -51,7 +53,7 @@ def audit_command(
 
     Examples: swarm audit renewal.jsonl --roster renewal.roster.yaml · swarm audit ann.jsonl bob.jsonl --proof p.json
 
-    Exit codes: 0 verified, 1 failed, 2 bad input or nothing to check, 3 not failed but not shown, 4 see --strict.
+    Exit codes: 0 verified, 1 failed, 2 bad input or nothing to check, 3 contested or not shown, 4 see --strict.
     """
     wanted = Wanted(diff=diff, due=commitments, by_debtor=True, csv=csv, graph=graph)
     inputs = [*ledgers, *(receipt or []), *([roster] if roster is not None else [])]
@@ -97,11 +99,7 @@ def _check(
 
 def _timelines(checked: Sequence[AuditResult | BadInput], as_of: str | None) -> list[Timeline]:
     """Return the promises of each ledger that could be read, as far as it holds, with its verdict."""
-    return [
-        read_timeline(result.path, as_of, records=result.entries, verdict=result.verdict)
-        for result in checked
-        if isinstance(result, AuditResult)
-    ]
+    return [read_timeline(result.path, as_of, checked=result) for result in checked if isinstance(result, AuditResult)]
 
 
 def _plain(ledger: Path, result: AuditResult | BadInput, *, many: bool) -> dict[str, Any]:
@@ -178,6 +176,10 @@ def _print(out: Console, result: AuditResult) -> None:
     pinned = "identities pinned" if result.pinned else "identities NOT pinned"
     complete = "complete" if result.complete else "NOT shown complete"
     out.print(f"{checked}, {pinned}, {complete}, covered to {result.covered_to}")
+    for contest in result.contested:
+        out.print(f"  contest  {visible(contest['text'])}", style="yellow")
+    if result.contested:
+        out.print(f"  stands   {_stands(result)}")
     summary = result.summary
     if summary:
         reason = f": {visible(summary['reason'])}" if summary["reason"] else ""
@@ -189,6 +191,7 @@ def _print(out: Console, result: AuditResult) -> None:
             out.print(told, style="yellow")
         members = ", ".join(named(name, key) for name, key in result.members.items())
         out.print(f"  members  {members}")
+        out.print(f"  exporter {_exporter(result)}")
         out.print(f"  outcome  {summary['outcome']}{reason}")
         decision = summary["decision"]
         if decision is not None:
@@ -200,11 +203,35 @@ def _print(out: Console, result: AuditResult) -> None:
         for divergence in summary["divergences"]:
             a, b = divergence["between"]
             out.print(f"  meaning  {visible(divergence['term'])}: {visible(a)} ≠ {visible(b)}, {divergence['status']}")
-        for name, state in summary["commitments"].items():
-            out.print(f"  promise  {visible(name)}: {state}")
+        for name, promise in result.promises.items():
+            caveat = result.caveats.get(name, promise.state)
+            told = promise.state if caveat == promise.state else f"{promise.state}, {visible(caveat)}"
+            out.print(f"  promise  {visible(name)}: {told}")
     rows = [
         [f"  {f['code']}", str(f["position"] or ""), visible(f["who"]), visible(f["text"])] for f in result.findings
     ]
     for line in table(rows, right=(1,)):
         out.print(line)
     _print_limits(out, result.says_not)
+
+
+def _exporter(result: AuditResult) -> str:
+    """Return who closed the ledger, and how far the members have signed it."""
+    exporter, names = result.exporter, result.members
+    if exporter is None:
+        who = "unknown: no checkpoint closes it"
+    elif exporter.member is None:
+        who = f"{fingerprint(exporter.key)}, not a member"
+    else:
+        who = named(exporter.member, exporter.key)
+    signed = ", ".join(f"{visible(name)} to {result.signed.get(name, 0)}" for name in names)
+    return f"{who}; signed by {signed}"
+
+
+def _stands(result: AuditResult) -> str:
+    """Return what stands of a contested ledger."""
+    if not result.stands:
+        return "nothing"
+    records = "record 1" if result.stands == 1 else f"records 1 to {result.stands}"
+    decided = ", the decision included" if result.complete and result.summary["decision"] is not None else ""
+    return f"{records}{decided}: whoever contests what follows has signed them as they stand here"

@@ -9,10 +9,11 @@ from rich.console import Console
 from protocols.commitments.chronicle import Passage
 from protocols.core.canonical import JSON
 from protocols.core.instants import Instant, show_instant
+from swarm.auditing.verdict import IN_PART
 from swarm.errors import BadInput
 from swarm.history.graph import draw, format_of
 from swarm.history.tables import STATE_COLUMNS, Due, csv_text, due_table, state_rows
-from swarm.history.timeline import FAILED, Timeline, read_span, show
+from swarm.history.timeline import Timeline, read_span, show
 from swarm.text import table, visible
 
 
@@ -114,7 +115,7 @@ def _print_changes(out: Console, timeline: Timeline, moves: Sequence[Passage], *
 
 def _standing(timeline: Timeline) -> str:
     """Return the verdict on a ledger, and for a failed one, until when it holds."""
-    until = f", holds until {show(timeline.as_of)}" if timeline.verdict == FAILED else ""
+    until = f", holds until {show(timeline.as_of)}" if timeline.verdict in IN_PART else ""
     return f" ({timeline.verdict}{until})" if timeline.verdict else ""
 
 

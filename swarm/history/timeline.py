@@ -6,7 +6,7 @@ instants is a selection from the moves of one replay, and agrees with two readin
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,8 @@ from protocols.core.findings import Finding
 from protocols.core.instants import Instant, parse_instant, show_instant
 from protocols.messages.bodies import parse_body
 from protocols.messages.commitments import COMMITMENT_BODIES, REPORT, CommitmentTerms, EventRule
+from swarm.auditing.promised import NOT_SHOWN
+from swarm.auditing.verdict import IN_PART, AuditResult
 from swarm.errors import BadInput
 from swarm.files.document import Document, Source, load, validate
 from swarm.history.items import Item, in_words
@@ -27,7 +29,6 @@ from swarm.ledger.file import FileRecord, LedgerReader
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
 
-FAILED: Final = "failed"
 _LEDGER_BEGINS: Final = b'{"ledger":'
 
 
@@ -35,8 +36,8 @@ _LEDGER_BEGINS: Final = b'{"ledger":'
 class Timeline:
     """Everything about the promises in ``source`` as of ``as_of`` (``None`` only if nothing has a time).
 
-    ``verdict`` is that of a ledger's audit, to be shown beside everything else. A failed ledger is read as far as it
-    holds, and time does not go on from there: ``as_of`` may be earlier than requested.
+    ``verdict`` is that of a ledger's audit, to be shown beside everything else. One that failed or is contested is read
+    as far as it holds, and time does not go on from there: ``as_of`` may be earlier than requested.
     """
 
     source: str
@@ -55,6 +56,8 @@ class Timeline:
     _chronicle: Chronicle | None = field(repr=False)
     keys: Mapping[str, str] = field(default_factory=dict)
     """For an audited ledger: each member's public key."""
+    caveats: Mapping[str, str] = field(default_factory=dict)
+    """For an audited ledger: what its audit does not show of a promise's state."""
     _ahead: dict[str, Passage] | None = field(default=None, repr=False)
 
     def terms_of(self, name: str) -> CommitmentTerms:
@@ -120,12 +123,12 @@ def is_ledger(source: Source) -> bool:
 
 
 def read_timeline(
-    source: Source, as_of: str | Instant | None = None, *, records: int | None = None, verdict: str = ""
+    source: Source, as_of: str | Instant | None = None, *, checked: AuditResult | None = None
 ) -> Timeline:
     """Replay a history or a ledger up to *as_of* (default: the history's own, the ledger's last record).
 
-    *records* is how many records of a ledger hold, according to its audit, and *verdict* is the audit's verdict;
-    without them, the ledger is audited first, against no roster. Raises `BadInput`.
+    *checked* is a ledger's audit as of the same instant; without it, the ledger is audited first, against no roster.
+    Raises `BadInput`.
     """
     if isinstance(source, Mapping | Document) or not is_ledger(source):
         return _of_history(source, as_of)
@@ -134,12 +137,24 @@ def read_timeline(
             as_of = parse_instant(as_of)
         except ValueError as error:
             raise BadInput(f"as_of: {error}") from None
-    if records is None:
+    if checked is None:
         from swarm.auditing.auditing import audit
 
-        checked = audit(source)
-        records, verdict = checked.entries, checked.verdict
-    return _of_ledger(Path(source), as_of, records, verdict)
+        checked = audit(source, as_of=None if as_of is None else show_instant(as_of))
+    timeline = _of_ledger(Path(source), as_of, checked.stands, checked.verdict)
+    _hold_to(timeline, checked)
+    return timeline
+
+
+def _hold_to(timeline: Timeline, checked: AuditResult) -> None:
+    """Let *timeline* assert no breach that the audit does not, and say what rests on one member's word."""
+    timeline.keys, timeline.caveats = checked.members, checked.caveats
+    for name, promise in checked.promises.items():
+        if promise.state == NOT_SHOWN and name in timeline.statuses:
+            broken = next((m for m in timeline.moves if (m.commitment, m.after) == (name, "violated")), None)
+            if broken is not None:
+                timeline.moves.remove(broken)
+                timeline.statuses[name] = replace(timeline.statuses[name], state=broken.before, since=None)
 
 
 # -- histories -----------------------------------------------------------------------------------------------------
@@ -185,8 +200,8 @@ def _of_ledger(path: Path, until: Instant | None, records: int, verdict: str) ->
     if fold is None or promises is None or promises.chronicle is None:
         return Timeline(str(path), True, until, (), {}, {}, {}, {}, [], items, [], [], verdict, None)
     end = fold.room.calendar.promised(fold.room.at)
-    if until is not None and verdict != FAILED:
-        # Nothing is known of what a failed ledger would have said next, so no deadline counts as passed unanswered.
+    if until is not None and verdict not in IN_PART:
+        # Nothing is known of what such a ledger would have said next, so no deadline counts as passed unanswered.
         end = max(end, until)
     return _timeline(str(path), True, end, promises.chronicle, items, list(fold.room.findings), verdict)
 

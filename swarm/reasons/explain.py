@@ -19,11 +19,12 @@ from protocols.core.canonical import JSON
 from protocols.core.findings import CODES, Finding
 from protocols.core.instants import show_instant
 from protocols.messages.commitments import EventRule
+from swarm.auditing.verdict import IN_PART
 from swarm.errors import BadInput
 from swarm.files.document import Document, Source
 from swarm.files.scalars import quote
 from swarm.history.items import Item
-from swarm.history.timeline import FAILED, Timeline, base_of, is_ledger, read_timeline, show
+from swarm.history.timeline import Timeline, base_of, is_ledger, read_timeline, show
 from swarm.ledger.file import LedgerReader
 from swarm.ledger.fold import Fold
 from swarm.log.port import Stored
@@ -56,7 +57,9 @@ WORDS: Final[Mapping[str, str]] = {
     "verified": "Verdict: every record is what its author signed, every key is pinned, and every member signed the "
     "end. It is not a verdict on whether what members said is true.",
     "incomplete": "Verdict: nothing contradicts, but whose keys these are or how the room ended is not shown.",
-    "failed": "Verdict: the ledger contradicts itself, its signatures, its checkpoint, a receipt or the roster.",
+    "contested": "Verdict: a member validly signed another log from some record on, and never this one. What stands "
+    "before that is shown; that member's own ledger or receipt would settle it.",
+    "failed": "Verdict: the ledger contradicts itself, its signatures, its checkpoint or the roster.",
 }
 
 
@@ -237,8 +240,7 @@ def _read(source: Source, as_of: str | None) -> _File:
 
         checked = audit(source, as_of=as_of)
         summary = checked.summary
-        timeline = read_timeline(source, as_of, records=checked.entries, verdict=checked.verdict)
-        timeline.keys = checked.members
+        timeline = read_timeline(source, as_of, checked=checked)
         timeline.findings = [Finding(f["code"], f["position"] or 0, f["who"], f["text"]) for f in checked.findings]
         fold = _folded(Path(source), len(timeline.items))
         if fold is not None and fold.room.tracker is not None and timeline.as_of is not None:
@@ -291,8 +293,9 @@ def _whole(file: _File) -> Explanation:
         return Explanation("file", timeline.source, what, commitments=statuses)
     name, intent = fold.room.setting.room, fold.room.setting.opening.intent
     why, record = tuple(reasons(fold)), tuple[str, ...]()
-    if timeline.verdict == FAILED:
-        record = (f"this ledger FAILED its audit; all of this is read from its first {len(timeline.items)} records",)
+    if timeline.verdict in IN_PART:
+        came_to = "FAILED its audit" if timeline.verdict == "failed" else "is CONTESTED"
+        record = (f"this ledger {came_to}; all of this is read from its first {len(timeline.items)} records",)
     changes = tuple(would_have_changed(fold))
     return Explanation("room", name, intent, commitments=statuses, record=record, reasons=why, changes=changes)
 
@@ -340,6 +343,7 @@ def _commitment(name: str, timeline: Timeline, findings: Sequence[Finding], fold
         STATES[status.state],
         status=status,
         condition=condition,
+        record=(timeline.caveats[name],) if name in timeline.caveats else (),
         because=tuple(timeline.because(status.because)),
         life=tuple(move for move in timeline.moves if move.commitment == name),
         ahead=timeline.ahead().get(name),

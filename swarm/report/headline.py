@@ -10,11 +10,12 @@ from protocols.core.findings import CODES, Severity
 from protocols.core.instants import format_duration, parse_duration
 from protocols.room.closing import CLOSING
 from protocols.stage.table import reveal_of
+from swarm.auditing.verdict import IN_PART
 from swarm.report.reading import Reading
 from swarm.report.sentences import Sentence, blanks, count, say
 
 SEVERITIES: Final = (Severity.FAULT, Severity.WARNING, Severity.NOTE)
-MARKS: Final = {"verified": "check", "incomplete": "open", "failed": "cross"}
+MARKS: Final = {"verified": "check", "incomplete": "open", "contested": "cross", "failed": "cross"}
 MOST_STATES_NAMED: Final = 6
 
 
@@ -58,10 +59,11 @@ def headline(reading: Reading) -> Headline:
     """Return the first screen of *reading*."""
     summary = reading.summary
     verb, tone, sentence, lowest = _outcome(reading)
-    if reading.audit.verdict == "failed" and reading.room is not None:
-        first = count(reading.audit.entries, "entry", "entries")
+    if reading.audit.verdict in IN_PART and reading.room is not None:
+        first = count(reading.audit.stands, "entry", "entries")
         lowest = say(f"Its first {first} say: {verb.lower()}, {sentence.form}.", *sentence.texts, at=sentence.at)
-        verb, tone, sentence = "Not verified", "bad", say("this ledger failed its audit")
+        came_to = "failed its audit" if reading.audit.verdict == "failed" else "is contested"
+        verb, tone, sentence = "Not verified", "bad", say(f"this ledger {came_to}")
     return Headline(
         verb=verb,
         tone=tone,
@@ -140,13 +142,14 @@ def _facts(reading: Reading) -> Iterator[Fact]:
     words = {
         "verified": "Signatures, order and outcome hold",
         "incomplete": "Nothing contradicts, but not all is shown",
+        "contested": "A member signed another log",
         "failed": "It contradicts itself or the roster",
     }
     yield Fact("Ledger", audit.verdict, MARKS[audit.verdict], words[audit.verdict])
     pinned = f"Keys held to {reading.roster}" if reading.roster is not None else "No roster was given"
     yield Fact("Identities", "pinned" if audit.pinned else "not pinned", "check" if audit.pinned else "open", pinned)
     complete = "complete" if audit.complete else "not shown complete"
-    covered = f"Another member signed up to {audit.covered_to:,}"
+    covered = f"Two members signed up to {audit.covered_to:,}"
     yield Fact("Record", complete, "check" if audit.complete else "open", covered)
     members = count(len(audit.members), "member")
     yield Fact("Entries", f"{audit.entries:,}", "", f"By {members}")
@@ -206,6 +209,9 @@ def _bands(reading: Reading) -> Iterator[Band]:
         held = count(audit.entries, "entry", "entries")
         text = f"This ledger does not hold: {{}}. What stands below is what its first {held} say, and no more."
         yield Band("failed", "Not verified: failed", _because(first, text))
+    elif audit.verdict == "contested":
+        for contest in audit.contested:
+            yield Band("failed", "Not verified: contested", say("{}.", contest["text"]))
     elif audit.verdict != "verified":
         lacking = []
         if not audit.pinned:

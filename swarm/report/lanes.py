@@ -10,6 +10,7 @@ from protocols.commitments.conditions import parse
 from protocols.commitments.tracker import Tracker
 from protocols.commitments.tree import And, Before, By, Condition, No, Or, Timed, Within, mentioned
 from protocols.core.instants import DAY, SECOND, Duration, Instant, between, later, show_instant
+from swarm.auditing.verdict import IN_PART
 from swarm.history.timeline import Timeline, base_of
 from swarm.report.drawing import Drawing, element
 from swarm.report.headline import STATE_WORDS
@@ -102,7 +103,7 @@ def draw_lanes(timeline: Timeline, names: Sequence[str], windows: Mapping[str, I
                 _arrow(art, where[other], (place(_first(moves[name]) if met is None else met), where[name][1]))
     art.line(place(now), TOP - 32, place(now), height - 22, "now")
     art.text(
-        place(now), TOP - 38, "now" if timeline.verdict != "failed" else "as far as it holds", "now-label", "middle"
+        place(now), TOP - 38, "now" if timeline.verdict not in IN_PART else "as far as it holds", "now-label", "middle"
     )
     return art.done(NAMES + WIDTH + 40, height)
 

@@ -124,6 +124,8 @@ def _row(timeline: Timeline, room: Room, name: str) -> Promise:
     if len(spoken) > MOST_BECAUSE:
         more = [item.number for item in spoken[MOST_BECAUSE:]]
         told.append(say(f"and {count(len(more), 'more record')}", at=more))
+    if name in timeline.caveats:
+        told.append(say("this is shown {}", timeline.caveats[name]))
     if_ = "" if terms.antecedent is None else f"if {terms.antecedent}, "
     return Promise(
         name=name,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from protocols.core.instants import Instant
+from protocols.core.instants import LAST, Instant
 from protocols.room.room import Room
 from swarm.auditing.auditing import PathLike, audit
 from swarm.auditing.verdict import AuditResult
@@ -85,17 +85,18 @@ class Reading:
 def read(ledger: PathLike, roster: PathLike | None = None, receipts: Sequence[PathLike] = ()) -> Reading:
     """Audit and fold *ledger*; raises `BadInput` as `swarm.auditing.auditing.audit` does."""
     path = Path(ledger)
-    checked = audit(path, roster=roster, receipts=receipts)
+    # No clock: the same ledger gives the same page whenever it is made.
+    checked = audit(path, roster=roster, receipts=receipts, clock=lambda: LAST)
     names = {key: name for name, key in checked.members.items()}
     held = []
     for receipt in receipts:
         checkpoint = read_checkpoint(Path(receipt))
         by = names.get(checkpoint.by, checkpoint.by)
         held.append(Receipt(PurePath(receipt).name, by, checkpoint.count, checkpoint.head))
-    fold, said = _fold(path, checked.entries)
+    fold, said = _fold(path, checked.stands)
     timeline = None
     if fold is not None:
-        timeline = read_timeline(path, records=checked.entries, verdict=checked.verdict)
+        timeline = read_timeline(path, checked=checked)
         timeline.source = path.name
         if fold.room.tracker is not None and timeline.as_of is not None:
             # Advance to the timeline's own end, so that both say the same of every promise.

@@ -407,7 +407,7 @@ def test_ui_01_what_a_peer_says_is_one_line_of_data(told: Callable[..., tuple[in
     assert result.commitments == {"true": "satisfied", "false": "violated"}
     code, out, err = told("audit", path, "--commitments")
     assert code == 3 and reaches_the_terminal(out + err) == set()
-    promises = [line for line in out.splitlines() if line.startswith("  promise ")]
+    promises = [line.partition(", by ")[0] for line in out.splitlines() if line.startswith("  promise ")]
     assert promises == ["  promise  false: violated", "  promise  true: satisfied"]
     assert [line for line in out.splitlines() if line.strip().startswith(RECORD)] == []
     assert "✓" not in out and "\\u2713" in out

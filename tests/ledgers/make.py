@@ -96,7 +96,8 @@ def verdicts(folder: Path) -> list[dict[str, object]]:
                     "entries": result.entries,
                     "complete": result.complete,
                     "covered_to": result.covered_to,
-                    "commitments": result.plain()["commitments"],
+                    "commitments": {name: promise.state for name, promise in result.promises.items()},
+                    "uncovered": result.uncovered,
                     "findings": sorted(
                         [f["code"], f["position"]] for f in result.findings if CODES[f["code"]][0] is not Severity.NOTE
                     ),

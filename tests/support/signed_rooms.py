@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from protocols.core.findings import Finding
-from protocols.duties.duties import CloseDuty, JoinDuty, WitnessDuty
+from protocols.duties.duties import CloseDuty, JoinDuty, PromiseDuty, WitnessDuty
 from protocols.messages.room import RoomOpen
 from swarm.auditing.auditing import AuditResult, audit
 from swarm.ledger.chain import Record
@@ -93,12 +93,14 @@ class NoisyLog(MemoryLog):
 class Table:
     """A room of a few members that only opens, joins, closes and witnesses, its time moved by hand."""
 
-    def __init__(self, *names: str, salt: str = "", at: int = NOON, **rules: Any) -> None:
+    def __init__(
+        self, *names: str, salt: str = "", at: int = NOON, opening: dict[str, Any] | None = None, **rules: Any
+    ) -> None:
         names = names or ("ann", "bob", "cyd")
         self.names = names
         self.identities = {name: Identity(sha256(f"{salt}/{name}".encode()).digest()) for name in names}
         self.now = at
-        opening = RoomOpen.model_validate(
+        opened = RoomOpen.model_validate(
             {
                 "slug": "table",
                 "intent": "Sit together.",
@@ -106,9 +108,10 @@ class Table:
                 "agenda": ["commitments"],
                 "rules": {"step_seconds": 60, "watch_seconds": 0, **rules},
                 "nonce": sha256(salt.encode()).hexdigest(),
+                **(opening or {}),
             }
         )
-        self.opened = sign_opening(self.identities[names[0]], opening, self.now)
+        self.opened = sign_opening(self.identities[names[0]], opened, self.now)
         self.room = self.opened.room
         self.log = [Stored(1, self.now, self.opened.author, self.opened.payload)]
         self.fold = Fold.open(self.log[0], self.room)
@@ -146,12 +149,15 @@ class Table:
         return codes(self.store(self.key(name), self.sign(name, body, **odd).payload, at=at))
 
     def act(self, name: str, **odd: Any) -> list[str]:
-        """Do the duty that *name* has now: join, close or witness; else a tick."""
+        """Do the duty that *name* has now: join, promise, close or witness; else a tick."""
         for duty in self.fold.room.duties(name):
             if isinstance(duty, JoinDuty):
                 manifest = {"agent": "scripted"}
                 said = {"kind": "room.join", "step": duty.step, "opening": duty.opening, "manifest": manifest}
                 return self.say(name, said, **odd)
+            if isinstance(duty, PromiseDuty):
+                made = [terms.plain() for terms in duty.commitments]
+                return self.say(name, {"kind": "commitment.create", "step": duty.step, "commitments": made}, **odd)
             if isinstance(duty, CloseDuty):
                 return self.say(name, {"kind": "room.close", "step": duty.step, "digest": duty.digest}, **odd)
             if isinstance(duty, WitnessDuty):

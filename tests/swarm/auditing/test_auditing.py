@@ -12,6 +12,7 @@ from protocols.core.canonical import canonical
 from protocols.core.instants import format_instant
 from protocols.views.summary import summary_of
 from swarm.auditing.auditing import audit, read_roster
+from swarm.auditing.promised import NOT_SHOWN
 from swarm.errors import BadInput
 from swarm.ledger.file import LedgerReader
 from swarm.log.port import Stored
@@ -182,7 +183,7 @@ def test_a_receipt_covers_what_its_member_signed(tmp_path):
 
 
 def test_the_exporters_own_words_do_not_cover_its_ledger(tmp_path):
-    """Complete is what a member other than the exporter has signed to have seen."""
+    """Covered is what two members signed: not the exporter's own words, nor a throw-away key it hides behind."""
     table = Table()
     for name in ("ann", "bob", "cyd", "bob", "cyd", "ann"):
         table.act(name)
@@ -193,9 +194,11 @@ def test_the_exporters_own_words_do_not_cover_its_ledger(tmp_path):
     assert (by_ann.verdict, by_ann.covered_to, by_other.verdict, by_other.covered_to) == (
         "incomplete",
         5,
-        "verified",
-        7,
+        "incomplete",
+        5,
     )
+    assert (by_ann.exporter.member, by_other.exporter.member) == ("ann", None)
+    assert by_other.exporter.key == OUTSIDER.public
 
 
 # -- as of --------------------------------------------------------------------------------------------------------
@@ -231,8 +234,8 @@ def test_as_of_an_instant_between_records_lets_deadlines_pass(tmp_path, real):
     later = audited(
         tmp_path / "x", real.lines[: created + 1], as_of=format_instant(log[created - 1].stored + 10 * SECOND)
     )
-    assert later.summary["commitments"]["table"] == "violated"
-    assert later.unmet == ["table"]
+    assert later.summary["commitments"]["table"] == NOT_SHOWN
+    assert later.uncovered == ["table"] and later.unmet == []
 
 
 def test_a_disputed_clock_does_not_end_history(tmp_path):

@@ -163,7 +163,7 @@ def test_a_ledger_is_read_as_its_audit_reads_it() -> None:
     for at in instants_of(path):
         timeline = read_timeline(path, at)
         shown = {name: status.state for name, status in timeline.statuses.items()}
-        assert shown == audit(path, as_of=show_instant(at)).plain()["commitments"]
+        assert shown == audit(path, as_of=show_instant(at)).summary["commitments"]
         so_far = [replace(move, noted=None) for move in whole.moves if move.known <= at]
         assert so_far == [replace(move, noted=None) for move in timeline.moves]
 

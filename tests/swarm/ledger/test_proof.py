@@ -65,7 +65,7 @@ def test_two_heads_at_one_count_are_a_proof_too(swarm: Swarm, tmp_path: Path) ->
     receipt = tmp_path / "receipt"
     receipt.write_text(json.dumps(other.receipt("ann").plain(), separators=(",", ":"), sort_keys=True))
     done = swarm("audit", path, "--receipt", str(receipt), "--proof", str(tmp_path / "p.json"))
-    assert done.code == 1 and "two different histories of the first 3 records" in done.out
+    assert done.code == 3 and "two different histories of the first 3 records" in done.out
     verified = independently(tmp_path / "p.json")
     assert verified.stdout.split() == [one.key("ann"), "count", "3"], verified.stderr
     assert (read_proof(tmp_path / "p.json").n, read_proof(tmp_path / "p.json").count) == (None, 3)

@@ -244,10 +244,14 @@ def test_one_key_swapped_fails_at_that_members_first_record(name, real):
     assert [(f["code"], f["position"], f["who"]) for f in result.findings[:1]] == [("key_mismatch", first, name)]
 
 
-def test_a_roster_with_more_or_fewer_members_fails(real):
-    """A room with other members than pinned is another room."""
-    assert audit(real.path, roster={**real.roster, "dan": OUTSIDER.public}).exit_code() == 1
-    assert audit(real.path, roster={"ann": real.roster["ann"]}).exit_code() == 1
+def test_a_roster_with_more_names_is_noted_and_with_fewer_pins_not_all(real):
+    """One roster serves many rooms; whom it does not name, it does not vouch for, and name and key are said."""
+    more = audit(real.path, roster={**real.roster, "dan": OUTSIDER.public})
+    assert more.verdict == "verified" and [f["who"] for f in more.findings if f["code"] == "not_in_room"] == ["dan"]
+    fewer = audit(real.path, roster={name: key for name, key in real.roster.items() if name != "bob"})
+    (told,) = [f for f in fewer.findings if f["code"] == "not_pinned"]
+    assert (fewer.verdict, fewer.exit_code(), fewer.pinned, told["who"]) == ("incomplete", 3, False, "bob")
+    assert real.roster["bob"] in told["text"]
 
 
 def test_a_raw_record_that_is_an_entry_fails(table, tmp_path):

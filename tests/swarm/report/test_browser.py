@@ -67,7 +67,7 @@ def test_the_first_screen_answers(look, page_of):
     assert facts["Ledger"] == plain["verdict"] == "verified"
     assert facts["Identities"] == "pinned" and facts["Record"] == "complete"
     assert facts["Entries"] == str(plain["entries"])
-    states = list(plain["commitments"].values())
+    states = [promise["state"] for promise in plain["commitments"].values()]
     assert facts["Promises"] == f"{states.count('satisfied')} kept"
 
 
@@ -98,7 +98,7 @@ def test_the_sections_say_what_the_audit_says(look, page_of):
     shown = dict(
         zip(words(tab, "table.promises tbody th > bdi"), words(tab, "table.promises .state-word"), strict=True)
     )
-    assert shown == {name: STATE_WORDS[state] for name, state in plain["commitments"].items()}
+    assert shown == {name: STATE_WORDS[each["state"]] for name, each in plain["commitments"].items()}
     codes = sorted(words(tab, "#findings tbody th code"))
     assert codes == sorted(finding["code"] for finding in plain["findings"])
     assert set(words(tab, "#check code.key")) == set(plain["members"].values())

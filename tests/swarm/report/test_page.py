@@ -234,17 +234,17 @@ def test_every_way_a_room_ends_has_words(tmp_path):
 
 
 def test_receipts_are_held_against_the_ledger(tmp_path):
-    """A receipt that fits is shown with its head and in the command; one of a longer log makes the page say failed."""
+    """A receipt that fits is shown with its head and in the command; one of a longer log contests the ledger."""
     play = Play(["ann", "bob"], {"intent": "Try.", "agenda": ["concord"], "rules": {"improvements": 0}}).play()
     ledger, roster = play.write(tmp_path)
     chain = play.fold.chain
     receipt = tmp_path / "bob.receipt"
-    for count, verdict in ((chain.position, "verified"), (chain.position + 1, "failed")):
+    for count, verdict in ((chain.position, "verified"), (chain.position + 1, "contested")):
         signed = sign_checkpoint(play.identities["bob"], room=chain.room, count=count, head=chain.head)
         receipt.write_bytes(canonical(signed.plain()) + b"\n")
         reading = read(ledger, roster, [receipt])
         text = render(reading)
-        assert reading.audit.verdict == verdict and ("Not verified: failed" in text) == (verdict == "failed")
+        assert reading.audit.verdict == verdict and ("Not verified: contested" in text) == (verdict == "contested")
         assert f"over {count} entries: <code>{chain.head}</code>" in text
         assert "swarm audit play.jsonl --roster play.roster.yaml --receipt bob.receipt" in text
 

@@ -228,7 +228,7 @@ def test_a_signature_means_nothing_in_another_domain() -> None:
         ("forked", None),
         ("tampered", "record 10: no entry of this room: bad_signature"),
         ("torn", "the last line is torn"),
-        ("unpinned", "the roster given is another"),
+        ("unpinned", "the roster given has another key"),
     ],
 )
 def test_the_verifier_checks_whole_ledgers(name: str, why: str | None) -> None:

@@ -3,9 +3,10 @@
     python verifier.py vectors FOLDER                 checks every vector in FOLDER
     python verifier.py ledger FILE [ROSTER]           checks an exported ledger; ROSTER has a line "name: key" a member
 
-It prints what held and exits 0, or says what does not and exits 1. Of a ledger it checks all that needs no rules:
-form, signatures, the authors' chains, the running head and what every entry signed of it, the room's name, the closing
-checkpoint, and which reveals open their seals. It is written from docs/protocol, in the order of those pages.
+It prints what held and exits 0, or says what does not and exits 1. A ledger that a member contests, because it signed
+another log and never this one, ends with 3. Of a ledger it checks all that needs no rules: form, signatures, the
+authors' chains, the running head and what every entry signed of it, the room's name, the closing checkpoint, and which
+reveals open their seals. It is written from docs/protocol, in the order of those pages.
 """
 
 import base64
@@ -477,7 +478,9 @@ class Room:
         self.roster = {}
         self.heads = ["0" * 64]
         self.chains = {}
-        self.covered = {}
+        self.signed = {}
+        self.against = []
+        self.places = {}
         self.seals = {}
         self.opened = self.evidence = 0
 
@@ -510,16 +513,35 @@ class Room:
         self.chains = {key: [] for key in self.roster.values()}
         need(entry["author"] in self.chains and len(self.chains) == len(body["roster"]), "the roster")
 
+    def sign(self, author, count):
+        self.signed[author] = max(self.signed.get(author, 0), count)
+
+    def contested(self):
+        """For each member that signed another log and never this one there or later: the first record in doubt."""
+        found = {author for author, place in self.against if self.signed.get(author, 0) < place}
+        names = {key: name for name, key in self.roster.items()}
+        return {names[author]: self.signed.get(author, 0) + 1 for author in found}
+
     def follow(self, number, entry, identifier):
-        said = self.chains[entry["author"]]
-        if entry["n"] != len(said) + 1 or entry["prev"] != (said[-1] if said else None):
-            self.evidence += 1  # a duplicate, an equivocation, a gap: kept, and nothing follows from it
+        author, n, seen = entry["author"], entry["n"], entry["seen"]
+        said, places = self.chains[author], self.places.setdefault(author, [])
+        if n <= len(said) and said[n - 1] == identifier:
+            self.evidence += 1  # the same bytes again
+            return
+        follows = n == len(said) + 1 and entry["prev"] == (said[-1] if said else None)
+        same = seen["count"] < number and self.heads[seen["count"]] == seen["head"]
+        if same:
+            self.sign(author, seen["count"])
+        else:
+            self.against.append((author, min(seen["count"], number)))
+        if not follows:
+            self.evidence += 1  # an equivocation or a gap: kept, and nothing follows from it
+            self.against.append((author, places[n - 1] if n <= len(said) else number))
             return
         said.append(identifier)
-        seen = entry["seen"]
-        need(seen["count"] < number, "it has seen what comes after it")
-        need(self.heads[seen["count"]] == seen["head"], f"it signs another head at {seen['count']}")
-        self.covered[entry["author"]] = max(self.covered.get(entry["author"], 0), seen["count"])
+        places.append(number)
+        if not same:
+            return
         body = entry["body"]
         if body["kind"] == "seal":
             self.seals.setdefault((entry["author"], body.get("step")), body.get("digest"))
@@ -556,13 +578,20 @@ def check_ledger(data, roster=None):
     need(checkpoint_is_signed(checkpoint), "the signature under the checkpoint")
     need(checkpoint["room"] == room.name, "the checkpoint is of another room")
     need((checkpoint["count"], checkpoint["head"]) == (len(room.heads) - 1, room.heads[-1]), "the checkpoint's head")
-    need(roster is None or roster == room.roster, "the roster given is another")
-    others = [count for key, count in room.covered.items() if key != checkpoint["by"]]
+    pins = roster or {}
+    need(all(pins.get(name, key) == key for name, key in room.roster.items()), "the roster given has another key")
+    if checkpoint["by"] in room.chains:
+        room.sign(checkpoint["by"], checkpoint["count"])
+    # Two members have signed so much, whoever stands behind the exporter's key.
+    covered_to = sorted([0, 0, *room.signed.values()])[-2]
     return {
         "room": room.name,
         "records": len(room.heads) - 1,
         "head": room.heads[-1],
-        "covered_to": max(others, default=0),
+        "covered_to": covered_to,
+        "exporter": next((name for name, key in room.roster.items() if key == checkpoint["by"]), None),
+        "pinned": roster is not None and room.roster.keys() <= roster.keys(),
+        "contested": room.contested(),
         "reveals": room.opened,
         "evidence": room.evidence,
     }
@@ -738,7 +767,9 @@ def main(arguments):
         print(json.dumps(check_vectors(arguments[1])))
     elif len(arguments) in (2, 3) and arguments[0] == "ledger":
         roster = read_roster(arguments[2]) if len(arguments) == 3 else None
-        print(json.dumps(check_ledger(Path(arguments[1]).read_bytes(), roster)))
+        shown = check_ledger(Path(arguments[1]).read_bytes(), roster)
+        print(json.dumps(shown))
+        sys.exit(3 if shown["contested"] else 0)
     else:
         sys.exit(__doc__)
 

@@ -1,7 +1,8 @@
 """What a room came to: the result that every member signs, and the decision on record."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from protocols.accord.machine import Accord
 from protocols.commitments.tracker import Tracker
@@ -35,6 +36,12 @@ class Decision:
     rule: str | None
     least_satisfied: str | None
     improvements: int
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Self:
+        """Return the decision that `plain` wrote."""
+        fields = {**plain, "option": Agreed(**plain["option"]), "vector": tuple(plain["vector"])}
+        return cls(**fields)
 
     def plain(self) -> dict[str, Any]:
         """Return the decision as JSON."""

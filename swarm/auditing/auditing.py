@@ -56,11 +56,25 @@ def audit(
     as_of: str | None = None,
     clock: Callable[[], Instant] = _machine_clock,
 ) -> AuditResult:
-    """Verify and replay one ledger file.
+    """Verify and replay one ledger file, offline.
 
-    *roster* pins the members' keys, *receipts* are members' checkpoints of the same room, *as_of* (RFC 3339) cuts the
-    history: what lies after it has not happened. *clock* is the auditor's own: records dated after it are noted.
-    Raises `BadInput` for files that cannot be read or hold no record.
+    Args:
+        ledger: The ledger's path.
+        roster: Pins the members' keys: a roster's path, or what such a file holds. Without it nothing is ``verified``.
+        receipts: Paths of members' checkpoints of the same room.
+        as_of: Cuts the history, RFC 3339: what lies after it has not happened.
+        clock: The auditor's own clock, microseconds since 1970; records dated after it are noted.
+
+    Returns:
+        The verdict, what the room came to, and what the verdict does not say.
+
+    Raises:
+        BadInput: A file cannot be read, holds no record, or is not what it is given as.
+
+    Example:
+        >>> from swarm import audit
+        >>> audit("tests/ledgers/good.jsonl", roster="tests/ledgers/roster.yaml").verdict
+        'verified'
     """
     pins = None if roster is None else pins_of(roster if isinstance(roster, Mapping) else read_roster(roster))
     try:

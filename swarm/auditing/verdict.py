@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from protocols.room.outcome import Decision
 from swarm.auditing.promised import NOT_SHOWN, Shown
 
 
@@ -65,6 +66,18 @@ class AuditResult:
     summary: dict[str, Any] = field(default_factory=dict)
     trace: Trace | None = field(default=None, repr=False, compare=False)
     """None if the opening itself does not hold."""
+
+    @property
+    def outcome(self) -> str | None:
+        """How the room ended; None if the opening itself does not hold."""
+        outcome: str | None = self.summary.get("outcome")
+        return outcome
+
+    @property
+    def decision(self) -> Decision | None:
+        """What was agreed as recomputed from the ledger, or None."""
+        plain = self.summary.get("decision")
+        return None if plain is None else Decision.of(plain)
 
     @property
     def unmet(self) -> list[str]:

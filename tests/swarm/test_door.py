@@ -87,6 +87,8 @@ def test_a_result_is_typed_and_its_json_says_the_same(tmp_path: Path) -> None:
     assert plain["commitments"] == result.commitments
     assert plain["cost"] == result.cost.plain()
     assert plain["ledger"] == {"path": str(ledger), "entries": result.ledger.entries, "head": result.ledger.head}
+    audited = swarm.audit(ledger)
+    assert (audited.outcome, audited.decision) == ("agreed", result.decision)
     for name in ("RunResult", "AuditResult", "Comparison", "Selection", "TrackResult", "Decision", "Cost", "Finding"):
         assert is_dataclass(getattr(swarm, name)), name
 

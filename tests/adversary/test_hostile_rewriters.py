@@ -305,8 +305,8 @@ def check_rewriting(true: Deal, how: Rewriting, folder: Path) -> str:
     seen = states(prefix_of(true, min(shared, result.covered_to)))
     told = {name for name, each in result.promises.items() if each.covered and seen[name] != (each.state, each.since)}
     assert result.exit_code(strict=True) == 3 or not result.uncovered
-    if not told:
-        return "verified"
+    if not told or shared == len(true.log):
+        return "verified"  # The true log, as far as it goes: what members say after it is part of it.
     # It differs, and is covered: then all who sign after the cut collude, and each of the others can show it.
     assert len(how.coalition) > 1 and result.covered_to > shared
     assert {name for name, count in result.signed.items() if count > shared} <= {*how.coalition}

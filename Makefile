@@ -44,6 +44,7 @@ bench: $(TEST_STAMP)
 	$(BIN)/python bench/selection.py
 	$(BIN)/python bench/negotiation.py
 	$(BIN)/python bench/tracker.py
+	$(BIN)/python bench/referee.py
 	$(BIN)/python bench/audit.py
 
 # The README's pictures and the audit in the tutorial, from one run of the demo; the report's picture needs chromium.

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         WrongLast,
     )
     from swarm.files.table import decide
+    from swarm.history.refereeing import RefereeResult, referee
     from swarm.history.tracking import TrackResult, track
     from swarm.peers.peer import Peer, RoomAddress, aopen_room, open_room
     from swarm.reasons.explain import Explanation, explain
@@ -49,6 +50,7 @@ __all__ = [  # noqa: RUF022 - in groups
     "compare",
     "decide",
     "track",
+    "referee",
     "explain",
     "open_room",
     "aopen_room",
@@ -60,6 +62,7 @@ __all__ = [  # noqa: RUF022 - in groups
     "Comparison",
     "Selection",
     "TrackResult",
+    "RefereeResult",
     "Explanation",
     "RoomAddress",
     "Decision",
@@ -92,6 +95,7 @@ __getattr__, __dir__ = lazily(
         "compare": "swarm.auditing.comparing",
         "decide": "swarm.files.table",
         "track": "swarm.history.tracking",
+        "referee": "swarm.history.refereeing",
         "explain": "swarm.reasons.explain",
         "open_room": "swarm.peers.peer",
         "aopen_room": "swarm.peers.peer",
@@ -102,6 +106,7 @@ __getattr__, __dir__ = lazily(
         "Comparison": "swarm.auditing.comparing",
         "Selection": "protocols.concord.selection",
         "TrackResult": "swarm.history.tracking",
+        "RefereeResult": "swarm.history.refereeing",
         "Explanation": "swarm.reasons.explain",
         "RoomAddress": "swarm.peers.peer",
         "Decision": "protocols.room.outcome",

@@ -16,7 +16,10 @@ from swarm.text import visible
 
 def check_command(
     file: Annotated[
-        Path, typer.Argument(help="A scenario, agent, table, history, ledger or proof.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A scenario, agent, table, history, history of deeds, ledger or proof.", show_default=False
+        ),
     ],
 ) -> int:
     """Check one of our files; the first problem is named with its place and what is valid.
@@ -61,6 +64,10 @@ def _check(file: Path) -> tuple[str, int]:
         from swarm.history.tracking import track
 
         track(document)
+    elif kind == "deeds":
+        from swarm.history.refereeing import referee
+
+        referee(document)
     else:
         from swarm.scenario.members import read_agent
 

@@ -8,7 +8,7 @@ from protocols.core.message import DECIMAL_PATTERN
 from swarm.errors import BadInput
 from swarm.files.document import Document
 
-KINDS = ("scenario", "agent", "table", "history", "ledger", "duty")
+KINDS = ("scenario", "agent", "table", "history", "deeds", "ledger", "duty")
 
 LEDGER_SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -72,6 +72,8 @@ def kind_of_document(document: Document) -> str:
     """Return the kind of *document*, judged by its contents; raise `BadInput` if it is not one of our files."""
     data = document.data
     keys = set(data) if isinstance(data, dict) else set()
+    if {"actions", "members"} <= keys and not keys & {"intent", "agenda"}:
+        return "deeds"
     for kind, telling in (
         ("scenario", {"room", "intent"}),
         ("table", {"options", "ballots"}),
@@ -81,7 +83,8 @@ def kind_of_document(document: Document) -> str:
         if keys & telling:
             return kind
     raise document.error((), "not one of our files: a scenario has room and members, a table options and ballots, "
-                             "a history parties and commitments, an agent file agent and accepts")  # fmt: skip
+                             "a history parties and commitments, a history of deeds actions and members, "
+                             "an agent file agent and accepts")  # fmt: skip
 
 
 def schema_of(kind: str) -> dict[str, Any]:
@@ -142,4 +145,8 @@ def _model(kind: str) -> type[BaseModel]:
         from swarm.history.tracking import History
 
         return History
+    if kind == "deeds":
+        from swarm.history.refereeing import Deeds
+
+        return Deeds
     raise BadInput(f"{kind!r} is no kind of file; valid: {', '.join(KINDS)}")

@@ -19,6 +19,10 @@ VERBS = {
     ),
     "decide": ("decide:decide_command", "Say which option a table of scores selects, and why."),
     "track": ("track:track_command", "Say what became of each promise in a history."),
+    "referee": (
+        "referee:referee_command",
+        "Say who may act, what each plan came to, and what was refused, in a history of deeds.",
+    ),
     "explain": (
         "explain:explain_command",
         "Say why: this option, why not another, what would have changed it, what became of a promise.",

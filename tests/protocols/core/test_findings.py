@@ -15,8 +15,10 @@ ROOT = Path(__file__).parents[3]
 SOURCES = sorted(p for package in ("protocols", "agents", "swarm") for p in (ROOT / package).rglob("*.py"))
 
 CODE_AT = {
-    **dict.fromkeys(("Finding", "Refused", "ActRefused", "BadEntry", "BallotFault", "Trouble", "_fault"), 0),
+    **dict.fromkeys(("Finding", "Refused", "ActRefused", "BadEntry", "BallotFault", "Trouble", "fault"), 0),
     "Refusal": 1,
+    "note": 0,
+    "ask": 1,
     "Link": 3,
 }
 """Which argument of which call is a code. What an entry's bytes are ``found`` to be goes by codes too."""
@@ -81,6 +83,7 @@ def test_the_scan_sees_what_it_should() -> None:
         "checkpoint_mismatch": "swarm/auditing/auditing.py",
         "conflicting_report": "protocols/commitments/reports.py",
         "circle": "protocols/commitments/graph.py",
+        "flapping": "protocols/actions/reading.py",
     }.items():
         assert where in used[code]
 

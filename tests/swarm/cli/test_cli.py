@@ -120,7 +120,7 @@ def test_usage_errors_exit_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("kind", ["scenario", "agent", "table", "history", "ledger", "duty"])
+@pytest.mark.parametrize("kind", ["scenario", "agent", "table", "history", "deeds", "ledger", "duty"])
 def test_every_schema_is_json(kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Protects editors that complete our files: each schema is one JSON object that describes something."""
     code, out, _ = call(monkeypatch, capsys, "schema", kind)

@@ -324,7 +324,9 @@ def hostile(folder: Path) -> tuple[Path, Path]:
             "rationale": WORD,
             "commitments": [promise],
         },
-        scores=lambda name, title: 90 if title == titles[name] else 55,
+        scores=lambda name, title: (
+            90 if title == titles[name] else 55 + (title == a)
+        ),  # no tie: the page begins with it
         rejects=lambda name, title: d if name == names[0] and title == g else None,
         reasons=lambda name, title: f"{b}\n{WORD}",
         reserves=lambda name: 20,

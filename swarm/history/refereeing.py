@@ -13,7 +13,7 @@ from protocols.actions.plans import Action, Grant, Noted, Plan, Refusal, Reporte
 from protocols.actions.states import State
 from protocols.core.canonical import JSON
 from protocols.core.instants import Instant, parse_instant, show_instant
-from protocols.core.message import Line, Message, Name
+from protocols.core.message import Line, Message, Name, Words
 from protocols.messages.actions import DEEDS, ActionsOpening, Echo, Repin
 from protocols.messages.commitments import InstantText
 from protocols.messages.room import Leave
@@ -55,7 +55,7 @@ def _line_of(verb: str) -> type[Said]:
     if verb == "read":
         said |= {name: (field.annotation, field) for name, field in Echo.model_fields.items()}
     if verb == "leave":
-        said |= {"because": (str | None, None)}
+        said |= {"because": (Words | None, None)}
     name = f"{verb.title()}Line"
     said["do"] = (Literal[verb], ...)
     made: type[Said] = create_model(name, __base__=Said, **said)

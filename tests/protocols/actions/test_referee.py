@@ -169,6 +169,22 @@ def test_a_file_that_cannot_be_used_is_refused_in_words() -> None:
         referee({**file, "history": [line]})
 
 
+def test_a_line_is_held_to_the_bounds_of_its_body() -> None:
+    """Protects people from a traceback: what a body may not be, its line may not be either."""
+    file = {"room": "r", "members": list(MEMBERS), "actions": OPENING}
+    for fields in (
+        {"do": "leave", "because": "x" * 20_001},
+        {"do": "propose", "plan": "p" * 81, "seen": {}, "steps": []},
+        {"do": "propose", "plan": "p", "seen": {}, "steps": [], "until": "soon"},
+        {"do": "propose", "plan": "p", "seen": {}, "steps": [], "lease": "1 month"},
+        {"do": "read", "step": "p.1", "kind": "x" * 81},
+        {"do": "start", "step": "p.1", "key": "zz"},
+        {"do": "fly"},
+    ):
+        with pytest.raises(BadInput, match=r"history\[0\]"):
+            referee({**file, "history": [{"at": "2026-03-01T08:00:00Z", "by": "ann", **fields}]})
+
+
 def test_the_schema_takes_what_the_reader_takes() -> None:
     """Protects editors: the published schema of a history of deeds, lines included."""
     schema = jsonschema.Draft202012Validator(schema_of("deeds"))

@@ -1,4 +1,4 @@
-# make demo | test | test-long | vectors | lint | bench | media | screenshots. Each makes .venv first; nothing else need be prepared.
+# make demo | test | cover | test-long | vectors | lint | bench | media | screenshots. Each makes .venv first; nothing else need be prepared.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ WORKERS ?= 2
 RUN_STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-test
 
-.PHONY: demo test test-long vectors lint bench media screenshots clean
+.PHONY: demo test cover test-long vectors lint bench media screenshots clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,11 @@ demo: $(RUN_STAMP)
 
 test: $(TEST_STAMP)
 	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist worksteal
+
+# The rules' own tests reach every line and branch of the rules.
+cover: $(TEST_STAMP)
+	$(BIN)/python -m pytest tests/protocols tests/vectors/names tests/vectors/test_track_cases.py tests/vectors/test_decide_cases.py -m "not long" --hypothesis-profile=ci -n $(WORKERS) --dist worksteal --cov=protocols --cov-report=json:build/coverage.json
+	$(BIN)/python -m tests.support.coverage_gate build/coverage.json
 
 test-long: $(TEST_STAMP)
 	$(BIN)/python -m pytest -m long --timeout 1800

@@ -6,7 +6,6 @@ from protocols.commitments.evaluation import OPEN, can_close, evaluate, holds_la
 from protocols.commitments.instances import Instance
 from protocols.commitments.lifecycle import OPEN_STATES, State
 from protocols.commitments.machine import Machine
-from protocols.commitments.operations import WAIVED
 from protocols.commitments.programs import BEFORE_ALL, All, Clock, Leaf, Node, Program
 from protocols.commitments.tree import LifeCycle
 from protocols.core.instants import Instant
@@ -155,8 +154,3 @@ def _may_hold(machine: Machine, instance: Instance, node: Node, alive: set[str])
     if program.each is not None or life.value is not None:
         return True
     return life.commitment in alive or machine.bases[life.commitment].state is State.NONE
-
-
-def is_waived(instance: Instance) -> bool:
-    """Return whether the creditor waived the remedies."""
-    return WAIVED in instance.notes

@@ -14,8 +14,11 @@ from protocols.core.instants import (
     MINUTE,
     SECOND,
     WEEK,
+    Duration,
+    between,
     format_duration,
     format_instant,
+    later,
     parse_duration,
     parse_instant,
     parse_wire_instant,
@@ -136,3 +139,25 @@ def test_what_has_no_fixed_length_is_no_duration(text: str) -> None:
     """Protects windows: a month depends on where it starts, a fraction on how it is rounded."""
     with pytest.raises(ValueError):
         parse_duration(text)
+
+
+def test_a_duration_is_no_longer_than_the_calendar() -> None:
+    """Protects deadlines: no instant lies beyond the calendar because a window does."""
+    with pytest.raises(ValueError, match="longer than the calendar"):
+        parse_duration("9999999 weeks")
+
+
+def test_a_duration_is_written_in_whole_seconds_only() -> None:
+    """Protects readers: nothing is rounded where it is written."""
+    assert [format_duration(Duration(n * SECOND)) for n in (0, 1, 90, 5400)] == [
+        "0 seconds", "1 second", "90 seconds", "90 minutes",
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="not a whole number of seconds"):
+        format_duration(Duration(1))
+
+
+def test_what_lies_between_two_instants_leads_from_one_to_the_other() -> None:
+    """Protects arithmetic with dates: the way there and the way back are the same length."""
+    first, last = parse_instant("2026-02-28T00:00:00Z"), parse_instant("2026-03-01T00:00:01Z")
+    assert later(first, between(first, last)) == last
+    assert between(last, first) == -between(first, last)

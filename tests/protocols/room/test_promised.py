@@ -56,6 +56,7 @@ def test_the_parties_are_those_of_the_day() -> None:
     assert (known.debtor, known.creditor, known.answerable) == ("ann", "dan", ["bob"])
     taken = Standing(found).taken_over("call", "cy")
     assert taken is not None and (taken.debtor, taken.answerable) == ("cy", ["bob", "ann"])
+    assert Standing(found).taken_over("nothing", "cy") is None
     assert ids(Standing(found).concerning("bob")) == ["call"], "who is answerable is concerned"
     assert ids(Standing(found).concerning("cy")) == []
 

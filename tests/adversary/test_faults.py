@@ -13,7 +13,6 @@ import pytest
 from protocols.messages.bodies import parse_body
 from protocols.messages.room import room_name
 from swarm.auditing.auditing import audit
-from swarm.cli import main
 from swarm.clock import utc_now
 from swarm.errors import BadEntry, BadInput, SecondProcess
 from swarm.files.document import load
@@ -37,21 +36,6 @@ from tests.support.sieges import room
 from tests.support.signed_rooms import NOON, Table, replay
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run the command line in this process; return its code, stdout and stderr."""
-
-    def tell(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["swarm", *map(str, arguments)])
-        with pytest.raises(SystemExit) as leave:
-            main()
-        captured = capfd.readouterr()
-        assert isinstance(leave.value.code, int)
-        return leave.value.code, captured.out, captured.err
-
-    return tell
 
 
 # -- SG-02: two values under one key ----------------------------------------------------------------------------------

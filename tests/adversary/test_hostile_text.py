@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,25 +10,9 @@ from typing import Any
 import pytest
 
 import swarm.running.running
-from swarm.cli import main
 from tests.support.hostile_texts import RECORD, TEXTS, TOGETHER, nameable, reaches_the_terminal
 
 Told = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Told:
-    """Run the command line in this process; return its code, stdout and stderr."""
-
-    def tell(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["swarm", *map(str, arguments)])
-        with pytest.raises(SystemExit) as leave:
-            main()
-        captured = capfd.readouterr()
-        assert isinstance(leave.value.code, int)
-        return leave.value.code, captured.out, captured.err
-
-    return tell
 
 
 def scenario(text: str) -> dict[str, Any]:

@@ -29,7 +29,6 @@ OPEN = {
     "commitments/tracker.py": 3,
     "concord/machine.py": 2,
     "concord/options.py": 3,
-    "duties/duties.py": 1,
     "messages/actions.py": 8,
     "room/joining.py": 5,
     "room/outcome.py": 2,

@@ -11,9 +11,8 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,24 +30,12 @@ from swarm.signed.entry import parse_entry
 from swarm.signed.identity import Identity
 from swarm.visit.saying import reading
 from tests.support.fault_proxy import Proxy
+from tests.support.patience import PATIENCE_S, until
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SWARM = str(Path(sys.executable).with_name("swarm"))
-PATIENCE_S = 60.0
-"""Only what never comes reaches it."""
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-
-def until(holds: Callable[[], Any], what: str, seconds: float = PATIENCE_S) -> Any:
-    """Wait until *holds* returns something true, and return it."""
-    give_up = time.monotonic() + seconds
-    while time.monotonic() < give_up:
-        found = holds()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"never: {what}")
 
 
 _started: list["Process"] = []

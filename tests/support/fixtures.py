@@ -35,8 +35,8 @@ def told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> 
 
     monkeypatch.setattr("swarm.running.running.REACH_S", 1.5)
 
-    def tell(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["swarm", *arguments])
+    def tell(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["swarm", *map(str, arguments)])
         with pytest.raises(SystemExit) as leave:
             main()
         captured = capfd.readouterr()

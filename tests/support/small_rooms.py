@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -154,17 +153,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def until(holds: Callable[[], Any], what: str, seconds: float = 30) -> Any:
-    """Wait until *holds* returns something true, and return it; the deadline is only for what never comes."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = holds()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"never: {what}")
 
 
 def until_step(process: "subprocess.Popen[str]", step: str) -> None:

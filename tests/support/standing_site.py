@@ -4,29 +4,17 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from swarm.auditing.auditing import audit
 from swarm.signed.identity import Identity
+from tests.support.patience import until
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SWARM = str(Path(sys.executable).with_name("swarm"))
-
-
-def until(holds: Callable[[], Any], what: str, seconds: float = 30) -> Any:
-    """Wait until *holds* returns something true, and return it; the deadline is only for what never comes."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = holds()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"never: {what}")
 
 
 def scenario(room: str, members: dict[str, str], *, seconds: int = 20, **more: Any) -> dict[str, Any]:

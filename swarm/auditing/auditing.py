@@ -18,6 +18,7 @@ from pathlib import Path
 from time import time_ns
 from typing import Any
 
+from protocols.commitments.status import Status
 from protocols.core.findings import Finding
 from protocols.core.instants import Instant, parse_instant, show_instant
 from protocols.views.summary import summary_of
@@ -98,6 +99,8 @@ class _Conclusion:
         self._pinned = pins is not None
         self._told: list[Finding] = []
         """What contradicts this log without making it fail, and what is only to be noted."""
+        self._spoken: dict[str, Status] = {}
+        """How each promise stands by what was said, before time alone is let pass to the instant asked for."""
 
     def draw(self, receipts: Sequence[Checkpoint]) -> AuditResult:
         """Return the verdict, with the *receipts* that members gave."""
@@ -118,7 +121,7 @@ class _Conclusion:
         stands = min([replay.read, *(contest.position - 1 for contest in contests)])
         covered = self._signatures.covered_to()
         complete = fold is not None and not replay.faults and self._complete(fold, min(covered, stands))
-        self._note_limits(complete, covered)
+        self._note_limits(complete or bool(contests), covered)
         failed = bool(replay.faults)
         exporter = None if fold is None else self._exporter(fold)
         alone = self._alone(exporter, covered)
@@ -184,7 +187,8 @@ class _Conclusion:
         if not receipt.is_signed():
             raise BadInput(f"the signature under the receipt is not that of {who}", source=source)
         if receipt.count <= self._replay.read and fold.chain.heads[receipt.count] == receipt.head:
-            self._signatures.sign(who, receipt.count)
+            if not self._replay.is_late(who, receipt.count):
+                self._signatures.sign(who, receipt.count)
         else:
             place = min(receipt.count, self._replay.read + 1)
             self._signatures.deny(Denial(0, place, receipt.count, receipt.head, who))
@@ -204,7 +208,7 @@ class _Conclusion:
             first = max((count for count in self._signatures.signed.values() if count < read), default=0) + 1
             how = what_became(self._replay.path, fold, Denial(0, read, read, closing.head, who), first)
             self._replay.fault("checkpoint_mismatch", min(first, read), f"{_range(first, read)} {how}", who)
-        elif closing.by in fold.names:
+        elif closing.by in fold.names and not self._replay.is_late(who, read):
             self._signatures.sign(who, read)
         if problem is not None:
             self._replay.fault("checkpoint_mismatch", min(closing.count, read) + 1, problem)
@@ -236,11 +240,16 @@ class _Conclusion:
             self._told.append(Finding(code, min(first, denial.place), who, text))
 
     def _alone(self, exporter: Exporter | None, covered: int) -> str:
-        """Return on whose word alone rests what lies beyond the *covered* records."""
+        """Return on whose word rests what lies beyond the *covered* records.
+
+        That is the exporter's or, if that is not a member, the word of the one member who alone speaks there.
+        """
         if exporter is not None and exporter.member is not None:
             return exporter.member
-        beyond = self._signatures.beyond(covered)
-        return beyond[0] if beyond else "its exporter" if exporter is None else fingerprint(exporter.key)
+        speak = [name for name, last in self._replay.last.items() if last > covered]
+        if len(speak) == 1:
+            return speak[0]
+        return "its exporter" if exporter is None else f"its exporter ({fingerprint(exporter.key)}, not a member)"
 
     # -- whose keys, and what is not shown ------------------------------------------------------------------------
 
@@ -306,6 +315,7 @@ class _Conclusion:
         shown = whole if last >= replay.read else replay.up_to(last)
         # Of what a ledger that does not hold would have said next nothing is known: no deadline is held to have passed.
         holds = not replay.faults and (stands == replay.read or last < stands)
+        self._spoken = {} if shown.room.tracker is None else dict(shown.room.tracker.statuses())
         if replay.until is not None and holds:
             _advance(shown, replay.until)
         return shown
@@ -321,7 +331,7 @@ class _Conclusion:
             # A record that two members signed is dated after the instant asked for.
             _advance(covered, replay.until)
         asserts = replay.until is None
-        return shown_promises(shown.room, covered.room, replay.said, asserts=asserts)
+        return shown_promises(shown.room, covered.room, replay.said, self._spoken, asserts=asserts)
 
     def _summary(self, shown: Fold | None, promises: dict[str, Shown], covered_to: int, alone: str) -> dict[str, Any]:
         """Return what the room came to, none of it asserted beyond what is shown."""

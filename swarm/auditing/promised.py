@@ -21,7 +21,8 @@ OPEN_ENDS: Final = ("unconfirmed", "disputed")
 class Shown:
     """A promise as an audit shows it. ``word``: ``own`` (its reporter's alone), ``confirmed``, None without a report.
 
-    ``unmet``: its state is what ``--strict`` objects to.
+    ``unmet``: its state is what ``--strict`` objects to. ``owed_covered``: that it is, or is not, still owed at the end
+    of the watch is shown by the records that two members have signed.
     """
 
     state: str
@@ -29,6 +30,7 @@ class Shown:
     covered: bool
     word: str | None
     unmet: bool
+    owed_covered: bool = True
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -36,25 +38,35 @@ class Shown:
         return {"state": self.state, "since": since, "covered": self.covered, "word": self.word}
 
 
-def shown_promises(shown: Room, covered: Room, said: Mapping[int, str], *, asserts: bool) -> dict[str, Shown]:
+def shown_promises(
+    shown: Room, covered: Room, said: Mapping[int, str], spoken: Mapping[str, Status], *, asserts: bool
+) -> dict[str, Shown]:
     """Return each promise of the room *shown*, which *covered* is as far as two members have signed it.
 
-    *said* are the kinds of entries about events by position. Unless it *asserts* breaches, one that is not covered is
-    said to be not shown to be kept.
+    *said* are the kinds of entries about events by position, *spoken* the states before time alone passed. Unless it
+    *asserts* breaches, one that is not covered, or that time alone has moved beyond the cover, is not shown to be kept.
     """
     if shown.tracker is None or covered.tracker is None:
         return {}
     signed = covered.tracker.statuses()
     found = {}
     for name, status in sorted(shown.tracker.statuses().items()):
-        held = signed.get(name)
-        agrees = held is not None and (held.state, held.since) == (status.state, status.since)
+        held, owed = signed.get(name), name in shown.owed
+        agrees = held is not None and _what_counts(held) == _what_counts(status)
+        ended = owed == (name in covered.owed)
         word = _word(status, said)
-        if status.state == "violated" and not agrees and not asserts:
+        by_time = name in spoken and (spoken[name].state, spoken[name].since) != (status.state, status.since)
+        if not agrees and not asserts and (status.state == "violated" or by_time):
             found[name] = Shown(NOT_SHOWN, None, False, word, False)
         else:
-            found[name] = Shown(status.state, status.since, agrees, word, name in shown.owed or is_unmet(status))
+            unmet = is_unmet(status) or (owed and (ended or asserts))
+            found[name] = Shown(status.state, status.since, agrees, word, unmet, ended)
     return found
+
+
+def _what_counts(status: Status) -> tuple[object, ...]:
+    """Return what a reader takes from a promise: where it stands, between whom, and whether a breach was waived."""
+    return status.state, status.since, status.debtor, status.creditor, "waived" in status.notes
 
 
 def _word(status: Status, said: Mapping[int, str]) -> str | None:

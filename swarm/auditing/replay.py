@@ -21,10 +21,11 @@ OF_REPORTS = ("event.report", "event.confirm", "event.decide")
 class Replay:
     """One ledger read once. ``read`` is how many records hold; ``faults`` say why it was not read further.
 
-    ``until`` is an instant of the promises' time, ``after`` the first record that lies after it. ``first`` gives each
-    member the position of its first record, ``unpinned`` that of its first one after its *limits*: how long its key is
-    pinned, by the log's times. ``said`` gives the kind of each entry about events by its position; ``ahead`` are the
-    records dated after *clock*, the auditor's own.
+    ``until`` is an instant of the promises' time, ``after`` the first record that lies after it. ``first`` gives
+    each member the position of its first record, ``late_from`` the first record at which the log's time has passed
+    its *limits*, until when its key is pinned; ``unpinned`` is the first thing that it signed from there on.
+    ``said`` gives the kind of each entry about events by its position; ``ahead`` are the records dated after
+    *clock*, the auditor's own.
     """
 
     def __init__(self, path: Path, until: Instant | None, limits: Mapping[str, Instant], clock: Instant) -> None:
@@ -37,6 +38,9 @@ class Replay:
         self.notes: list[Finding] = []
         self.signatures = Signatures()
         self.first: dict[str, int] = {}
+        self.last: dict[str, int] = {}
+        """For each member, the position of its last entry."""
+        self.late_from: dict[str, int] = {}
         self.unpinned: dict[str, int] = {}
         self.ahead: list[int] = []
         self.said: dict[int, str] = {}
@@ -61,6 +65,13 @@ class Replay:
             self.notes.append(Finding("torn_tail", self.read + 1, "", "the file's last line was cut off"))
         if self.read == 0 and not self.faults:
             raise BadInput("the ledger holds no record: there is nothing to check", source=str(self.path))
+
+    def is_late(self, name: str, count: int) -> bool:
+        """Tell whether a checkpoint of *name* over *count* records was signed after its key's time, and note it."""
+        late = name in self.late_from and count >= self.late_from[name]
+        if late:
+            self.unpinned.setdefault(name, count)
+        return late
 
     def fault(self, code: str, position: int, text: str, who: str = "") -> None:
         """Take note of what makes the ledger fail."""
@@ -90,7 +101,13 @@ class Replay:
     def _note(self, fold: Fold, record: Record) -> None:
         name = fold.names[record.author]
         self.first.setdefault(name, record.position)
-        if name in self._limits and record.stored > self._limits[name]:
+        if record.entry is not None:
+            self.last[name] = record.position
+        # By the log's time, which never goes back: a record that is dated back stands after what was later already.
+        for limited, until in self._limits.items():
+            if fold.chain.at > until:
+                self.late_from.setdefault(limited, record.position)
+        if record.entry is not None and name in self.late_from:
             self.unpinned.setdefault(name, record.position)
         if record.stored > self._clock:
             self.ahead.append(record.position)

@@ -90,12 +90,19 @@ class AuditResult:
         return [name for name, promise in self.promises.items() if not promise.covered]
 
     @property
+    def rests_on_one_word(self) -> bool:
+        """Whether any promise's state, or that it is still owed at the end of the watch, does so."""
+        return any(not (promise.covered and promise.owed_covered) for promise in self.promises.values())
+
+    @property
     def caveats(self) -> dict[str, str]:
         """What is not shown of a commitment's state, for those with anything to say."""
-        return {
-            name: NOT_SHOWN if self.promises[name].state == NOT_SHOWN else f"by {self.alone}'s word alone"
-            for name in self.uncovered
-        }
+        return {name: NOT_SHOWN if self.promises[name].state == NOT_SHOWN else self._by_word for name in self.uncovered}
+
+    @property
+    def _by_word(self) -> str:
+        named = self.alone in self.members
+        return f"by {self.alone}'s word alone" if named else f"by the word of {self.alone} alone"
 
     @property
     def says_not(self) -> list[str]:
@@ -133,7 +140,7 @@ class AuditResult:
         code = {"verified": 0, "failed": 1, "incomplete": 3, "contested": 3}[self.verdict]
         if not strict or code:
             return code
-        return 3 if self.uncovered else 4 if self.unmet else 0
+        return 3 if self.rests_on_one_word else 4 if self.unmet else 0
 
 
 NOTHING_REPLAYED: dict[str, Any] = {

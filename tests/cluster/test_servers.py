@@ -8,7 +8,7 @@ import pytest
 
 from swarm.broker.server import Broker
 from swarm.log._nats import PatchedClient
-from swarm.log.connection import Connection, _Call
+from swarm.log.connection import ONE_ANSWER, Connection, _Call
 from swarm.log.servers import split_servers
 from tests.support.small_rooms import go
 
@@ -63,7 +63,7 @@ def test_a_busy_process_does_not_take_its_own_silence_for_the_server_s() -> None
     """Protects a process with many rooms: what has arrived while it was at work is read before it asks again."""
 
     async def work() -> None:
-        loop, call = asyncio.get_running_loop(), _Call("somewhere", None)
+        loop, call = asyncio.get_running_loop(), _Call("somewhere", None, ONE_ANSWER)
 
         def read(chunks: int) -> None:
             """The answer is not in the first chunk that the socket holds."""
@@ -79,6 +79,6 @@ def test_a_busy_process_does_not_take_its_own_silence_for_the_server_s() -> None
         loop.call_soon(busy)
         await Connection._replies(call, 0.2)
         with pytest.raises(TimeoutError):
-            await Connection._replies(_Call("nowhere", None), 0.01)
+            await Connection._replies(_Call("nowhere", None, ONE_ANSWER), 0.01)
 
     go(work())

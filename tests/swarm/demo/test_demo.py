@@ -191,7 +191,7 @@ def test_what_the_tutorial_says_an_audit_prints_is_what_it_prints(recorded: Reco
 
 def _shape(line: str) -> str:
     """Return the words of a line that are the same in every run; whose word its last records rest on is not."""
-    line = line.split("'s word alone")[0].rpartition(", by ")[0] if "'s word alone" in line else line
+    line = line.split("'s word alone", maxsplit=1)[0].rpartition(", by ")[0] if "'s word alone" in line else line
     words = line.replace("(", " ").split()
     return " ".join(word for word in words if word.isalpha() and word.islower())
 

@@ -1,5 +1,6 @@
 """Plans and their steps, as the fold keeps them, and what the fold puts on record about them."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -203,11 +204,12 @@ class Reported:
 
 
 UNDO: Final = ".undo"
+NUMBER: Final = re.compile("[1-9][0-9]{0,2}")
+"""The number of a step in an action's id."""
 
 
 def split_id(action: str) -> tuple[str, int, bool]:
     """Return the plan, the number of the step, and whether its undo is meant; the number is 0 if there is none."""
     undo = action.endswith(UNDO)
     plan, _, number = action.removesuffix(UNDO).rpartition(".")
-    is_number = number.isascii() and number.isdigit() and not number.startswith("0") and len(number) < 4
-    return plan, int(number) if is_number else 0, undo
+    return plan, int(number) if NUMBER.fullmatch(number) else 0, undo

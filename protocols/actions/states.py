@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from protocols.core.names import fold
+
 
 class State(StrEnum):
     """Where a plan stands; ``NONE`` is before it is proposed."""
@@ -126,7 +128,7 @@ def target(state: State, move: Move, back: bool) -> State:
 
 def picture() -> str:
     """Return the table as a Mermaid state diagram."""
-    names = {state: state.name.lower() for state in State}
+    names = {state: fold(state.name) for state in State}
     lines = ["stateDiagram-v2"]
     lines += [f"    {name} : {state.value}" for state, name in names.items() if state is not State.NONE]
     for state, row in TABLE.items():

@@ -11,7 +11,8 @@ from ruamel.yaml import YAML
 
 from swarm.broker.server import server_binary
 from swarm.signed.identity import Identity
-from tests.support.small_rooms import ROOT, swarm, until
+from tests.support.patience import until
+from tests.support.small_rooms import ROOT, swarm
 from tests.support.three_servers import NAMES, free_ports
 
 PAGE = ROOT / "docs" / "operations.md"

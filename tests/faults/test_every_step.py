@@ -11,7 +11,8 @@ import pytest
 
 from swarm.auditing.verdict import AuditResult
 from swarm.signed.entry import Entry, parse_entry
-from tests.support.fault_site import Site, until
+from tests.support.fault_site import Site
+from tests.support.patience import until
 
 NAMES = ("ann", "bob", "cid", "dan")
 MOMENTS = ("before", "kept", "sent", "read")

@@ -17,7 +17,8 @@ from swarm.errors import LogFull
 from swarm.log.jetstream import JetStreamLog
 from swarm.signed.sizes import MAX_PAYLOAD_BYTES
 from tests.support.fault_rooms import codes, small, willing
-from tests.support.fault_site import ROOT, SWARM, Process, Server, Site, until
+from tests.support.fault_site import ROOT, SWARM, Process, Server, Site
+from tests.support.patience import until
 from tests.support.small_rooms import alive, descendants
 
 Sites = Callable[..., Site]

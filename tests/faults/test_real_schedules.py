@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.fault_site import Site, until
+from tests.support.fault_site import Site
+from tests.support.patience import until
 from tests.support.real_schedules import RealStorm
 
 Sites = Callable[..., Site]

@@ -29,7 +29,8 @@ from swarm.seat.replica import Replica
 from swarm.seat.seat import Seat
 from swarm.seat.speaker import Speaker
 from tests.support.fault_rooms import small, willing
-from tests.support.fault_site import Site, until
+from tests.support.fault_site import Site
+from tests.support.patience import until
 from tests.support.small_rooms import Sitting, go, member, room
 from tests.support.unsigned_rooms import Table
 

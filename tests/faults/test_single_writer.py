@@ -10,7 +10,8 @@ from swarm.errors import SecondProcess
 from swarm.seat.outbox import FileOutbox, MemoryOutbox
 from swarm.seat.speaker import Speaker
 from tests.support.fault_rooms import codes, small, willing
-from tests.support.fault_site import Site, until
+from tests.support.fault_site import Site
+from tests.support.patience import until
 from tests.support.small_rooms import Sitting, go, member, room
 
 BOTH = ("bob", "bob-too")

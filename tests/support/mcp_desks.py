@@ -17,7 +17,8 @@ from swarm.peers.kept import Rooms
 from swarm.peers.standing import Over, StandingPeer
 from swarm.scenario.members import read_agent
 from swarm.visit.saying import reading
-from tests.support.standing_site import SWARM, Site, until
+from tests.support.patience import until
+from tests.support.standing_site import SWARM, Site
 
 Answer = tuple[str, dict[str, Any]]
 

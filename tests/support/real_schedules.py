@@ -13,7 +13,8 @@ from random import Random
 from typing import Any
 
 from swarm.testing import storm as schedules
-from tests.support.fault_site import PATIENCE_S, Site, until
+from tests.support.fault_site import Site
+from tests.support.patience import PATIENCE_S, until
 
 STEP_S = 4
 WATCH_S = 12

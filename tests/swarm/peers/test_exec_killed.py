@@ -6,7 +6,8 @@ import sys
 from collections import defaultdict
 from typing import Any
 
-from tests.support.standing_site import HERE, Site, scenario, script, until
+from tests.support.patience import until
+from tests.support.standing_site import HERE, Site, scenario, script
 
 
 def commanded(site: Site, opener: str) -> dict[str, Any]:

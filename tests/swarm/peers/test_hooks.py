@@ -30,7 +30,8 @@ from swarm.scenario.minds import make_agent
 from swarm.scenario.scenario import read_scenario
 from swarm.seat.opening import publish_opening, sign_opening
 from swarm.signed.identity import Identity
-from tests.support.small_rooms import go, room, start, swarm, until
+from tests.support.patience import until
+from tests.support.small_rooms import go, room, start, swarm
 
 WILLING = {"proposes": {"title": "Monday", "offer": {"day": "mon"}}, "scores": {"otherwise": 70}}
 

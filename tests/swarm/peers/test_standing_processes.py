@@ -10,7 +10,8 @@ import pytest
 
 from swarm.log.jetstream import JetStreamLog
 from swarm.signed.invitation import sign_invitation
-from tests.support.standing_site import Site, scenario, script, until
+from tests.support.patience import until
+from tests.support.standing_site import Site, scenario, script
 
 
 def test_two_rooms_at_once_and_a_peer_that_is_killed_in_the_middle(site: Site) -> None:

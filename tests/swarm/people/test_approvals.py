@@ -36,9 +36,10 @@ from swarm.seat.mandate import Mandate
 from swarm.seat.mandated import Mandated
 from swarm.seat.outbox import MemoryOutbox
 from swarm.seat.seat import Seat
+from tests.support.patience import until
 from tests.support.pseudo_terminal import SWARM, Person
 from tests.support.small_rooms import Sitting, go
-from tests.support.standing_site import scenario, script, until
+from tests.support.standing_site import scenario, script
 from tests.support.typed_person import Typed
 
 YES, NO = Approval(approved=True), Approval(approved=False, because="too dear for us")

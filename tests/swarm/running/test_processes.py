@@ -19,6 +19,7 @@ from swarm.errors import BadInput
 from swarm.log.jetstream import JetStreamLog
 from swarm.running.kept import Kept
 from swarm.running.running import run
+from tests.support.patience import until
 from tests.support.small_rooms import (
     alive,
     custom,
@@ -29,7 +30,6 @@ from tests.support.small_rooms import (
     room,
     start,
     swarm,
-    until,
     until_step,
     written,
 )

@@ -44,7 +44,7 @@ def shown_promises(
     """Return each promise of the room *shown*, which *covered* is as far as two members have signed it.
 
     *said* are the kinds of entries about events by position, *spoken* the states before time alone passed. Unless it
-    *asserts* breaches, one that is not covered, or that time alone has moved beyond the cover, is not shown to be kept.
+    *asserts* breaches, one that is not covered, or a duty that only time has made, is not shown to be kept.
     """
     if shown.tracker is None or covered.tracker is None:
         return {}
@@ -56,7 +56,7 @@ def shown_promises(
         ended = owed == (name in covered.owed)
         word = _word(status, said)
         by_time = name in spoken and (spoken[name].state, spoken[name].since) != (status.state, status.since)
-        if not agrees and not asserts and (status.state == "violated" or by_time):
+        if not agrees and not asserts and (status.state == "violated" or (by_time and status.state == "detached")):
             found[name] = Shown(NOT_SHOWN, None, False, word, False)
         else:
             unmet = is_unmet(status) or (owed and (ended or asserts))

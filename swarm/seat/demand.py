@@ -63,14 +63,18 @@ def _demand(condition: Condition, known: Mapping[str, CommitmentTerms], above: f
         case No(what=what):
             # To refrain from something is owed too, but it has no amount.
             return Demand(_demand(what, known, above).events)
-        case LifeCycle(commitment=other):
-            if other in above or other not in known:
+        case LifeCycle(state=state, commitment=other):
+            # To bring about any other state can take the other promise's antecedent, or its breach.
+            if state != "satisfied" or other in above or other not in known:
                 raise CannotTell(f"what {condition} demands cannot be told")
             return _demand(parse(known[other].consequent), known, above | {other})
         case AtLeast(count=count, event=event):
             once = _of_event(event)
             return replace(once, amounts={name: count * amount for name, amount in once.amounts.items()})
         case Totalling(event=event, attribute=attribute, amount=amount):
+            # A bound within each report makes the total a matter of how many reports there have to be.
+            if any(each.attribute == attribute or each.value.is_number for each in event.filters):
+                raise CannotTell(f"what {condition} demands cannot be told")
             total = Demand(
                 amounts={attribute: max(Fraction(amount), Fraction())},
                 attributes=frozenset({attribute}),

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from swarm.broker.server import Broker
 from swarm.clock import utc_now
 from swarm.log.jetstream import JetStreamLog
@@ -44,6 +46,7 @@ def peak_mb(process: "subprocess.Popen[bytes]") -> int:
     return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) // 1024
 
 
+@pytest.mark.long
 def test_a_flood_of_promises_and_values_costs_nobody_a_deadline(tmp_path: Path) -> None:
     """Protects honest members: every step is answered in time by their peers, which stay small, and can be ended."""
     keys = {name: Identity.new() for name in ("ann", "bob", "mal")}
